@@ -57,7 +57,7 @@ pub(crate) fn judge(
     for output in &command.outputs {
         for file in values::words(&output.file, context, working_dir, facts)? {
             if !file.is_exact() || file.zsh {
-                return Err(format!("The file `{}` that is written is not known.", output.file.raw));
+                return Err(format!("The command writes to `{}`, whose value is not known.", output.file.raw));
             }
             working_dir.editable(&file.text, facts)?;
             paths.extend(working_dir.readable(&file.text, facts)?);
@@ -199,7 +199,7 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
     match name.as_str() {
         "cp" | "mv" => paths.extend(moved(&name, &words[used..], working_dir, facts)?),
         "git" if words[used..].is_empty() && matches!(words[1].text.as_str(), "commit" | "tag" | "branch") => {
-            return Err("Without more words it opens an editor, or only lists.".into());
+            return Err("Without arguments, it opens an editor or only lists.".into());
         }
         "git" => commits(&words)?,
         "rm" if words[used..].iter().all(|word| word.text.starts_with('-')) => return Err("It names no file.".into()),
@@ -213,7 +213,7 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
             if words.iter().any(recursive)
                 && let Some(path) = paths.iter().find(vague)
             {
-                return Err(format!("It is not known what `{}` will be.", path.display()));
+                return Err(format!("`{}` does not exist yet, so capture cannot check it.", path.display()));
             }
         }
         _ => {}
@@ -275,12 +275,15 @@ fn moved(name: &str, words: &[ShellWord], working_dir: &WorkingDir, facts: &dyn 
     let operands: Vec<&str> =
         words.iter().map(|word| word.text.as_str()).filter(|word| !word.starts_with('-')).collect();
     let Some((to, sources)) = operands.split_last().filter(|(_, sources)| !sources.is_empty()) else {
-        return Err(format!("`{name}` needs a file and where to put it."));
+        return Err(format!("`{name}` needs a source file and a destination."));
     };
     let mut all = Vec::new();
     for source in sources {
         if source.ends_with("/.") || source.ends_with("..") || *source == "." {
-            return Err(format!("What is in `{source}` is put into other directories, whatever is there."));
+            return Err(format!(
+                "The content of `{source}` is copied into other directories, and may replace files \
+                                there."
+            ));
         }
         let paths = working_dir.readable(source, facts)?;
         for path in &paths {
@@ -290,7 +293,7 @@ fn moved(name: &str, words: &[ShellWord], working_dir: &WorkingDir, facts: &dyn 
                 let scope = SearchScope { dir: path.clone(), cwd: path.clone(), reader, named: None };
                 working_dir.reaches_no_secret(&scope, facts)?;
                 if inside.as_os_str().is_empty() || name == "mv" && runs_later_below(inside) {
-                    return Err(format!("`{source}` holds what controls what runs later."));
+                    return Err(format!("`{source}` contains files that control what runs later."));
                 }
             } else {
                 working_dir.printable(path, facts)?;
@@ -327,7 +330,7 @@ fn put(target: &str, directory: bool, working_dir: &WorkingDir, facts: &dyn Fact
             || runs_later_below(inside)
             || facts.entry(&path) != FileEntry::Missing
         {
-            return Err(format!("`{target}` is there, or controls what runs later."));
+            return Err(format!("`{target}` exists, or controls what runs later."));
         }
     }
     Ok(())

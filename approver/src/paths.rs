@@ -200,7 +200,7 @@ impl WorkingDir {
         for path in &paths {
             let inside = path.strip_prefix(&self.workspace).unwrap_or(path);
             if inside.as_os_str().is_empty() || is_protected(inside) || is_protected(&inside.join("x")) {
-                return Err(format!("`{written}` is read by programs without being asked for."));
+                return Err(format!("Programs read `{written}` automatically."));
             }
         }
         Ok(paths)

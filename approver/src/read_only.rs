@@ -226,7 +226,7 @@ fn by_xargs(
     }
     let by = match &command.piped {
         Some(by) if !by.is_empty() && command.input.is_none() && !command.document => by,
-        _ => return Err("It is not known what `xargs` is given.".into()),
+        _ => return Err("The input of `xargs` is not known.".into()),
     };
     let scopes = Arc::new(listing::scopes(by, context, working_dir, !literal, facts)?);
     if rest.is_empty() {

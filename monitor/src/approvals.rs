@@ -138,7 +138,7 @@ impl ApprovalWatch {
             Some(ApprovalState::Denied) => "it was denied",
             Some(ApprovalState::AnsweredElsewhere) => "it was answered in the agent's own dialog",
             Some(ApprovalState::Expired) => {
-                "nobody answered in time, or it is not known whether the agent is still waiting"
+                "the request was not answered in time, or capture cannot tell whether the agent is still waiting"
             }
             Some(ApprovalState::Withdrawn) => "the agent withdrew the request",
             None => "it was closed",
@@ -244,7 +244,7 @@ impl ApprovalWatch {
             _ => format!("{count} approvals are pending"),
         };
         let why = match count {
-            1 => "nobody has decided it yet".to_owned(),
+            1 => "it has not been decided yet".to_owned(),
             _ => format!("{count} are pending, the oldest for {}", lasted(longest)),
         };
         let first_at = waiting().map(|p| p.opened_at).min().unwrap_or(at);

@@ -231,7 +231,8 @@ fn of_program(words: &[&str]) -> Option<&'static str> {
     let verb = rest.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
     if program.contains('$') && is_ominous(rest) {
         return Some(
-            "its command is known only when it runs, and its arguments are those of one that deletes or overwrites",
+            "its command is known only at run time, and its arguments look like those of a command that deletes or \
+             overwrites",
         );
     }
     match program {

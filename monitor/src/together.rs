@@ -300,7 +300,7 @@ impl Together {
         shared.count = shared.count.saturating_add(1);
         let agent = |id: SessionId| self.members.get(&id).map_or("an agent", |member| member.provider.as_str());
         let why = format!(
-            "{} (session {}) edited it {} s after {} (session {}), and both are at work",
+            "{} (session {}) edited it {} s after {} (session {}), and both are working",
             agent(id),
             short(id),
             at.since_ms(before) / 1_000,

@@ -87,7 +87,7 @@ fn try_build(
                 let client = HttpClient::new(&[], None, context).map_err(ChannelError::Other)?;
                 Ok(Box::new(web_push::WebPushChannel::new(Arc::clone(sink), client)))
             }
-            None => Err(ChannelError::Other("browsers cannot be sent to from here".to_owned())),
+            None => Err(ChannelError::Other("web push is not available here".to_owned())),
         },
         ChannelSettings::Slack { .. } => Ok(Box::new(chat::ChatChannel::slack(needed()?, client(None)?))),
         ChannelSettings::Discord { .. } => Ok(Box::new(chat::ChatChannel::discord(needed()?, client(None)?))),

@@ -44,8 +44,8 @@ impl Agent {
 #[must_use]
 pub const fn explanation(provider: Provider) -> Option<&'static str> {
     match provider {
-        Provider::Unknown => Some("programs under `capture run` that are not a known agent"),
-        Provider::Capture => Some("session files in pi's format, below `agent` in the data directory"),
+        Provider::Unknown => Some("programs under `capture run` that capture does not know as agents"),
+        Provider::Capture => Some("capture's own agent, with session files in `agent` in the data directory"),
         Provider::Pi => Some("pi and oh-my-pi"),
         Provider::Claude => Some("Claude Code"),
         Provider::Gemini => Some("Gemini CLI"),

@@ -10,7 +10,7 @@ use crate::{command::UnwritablePath, versions::Unsupported};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Our entries cannot be installed for the agent on the PATH.
-    #[error("not installed: {0}. {advice}", advice = .0.advice())]
+    #[error("hooks are not installed: {0}. {advice}", advice = .0.advice())]
     Unsupported(#[from] Unsupported),
     /// The agent runs no hooks.
     #[error("{0} has no hooks")]

@@ -104,7 +104,7 @@ impl SettingsFile {
         let names = fs::metadata(&self.path).map_err(|error| Error::io(&self.path, error))?.nlink();
         if names > 1 {
             // A replaced file has one name; its other names would keep the old content.
-            return Err(Error::refused(&self.path, format!("the file has {names} names (hard links)")));
+            return Err(Error::refused(&self.path, format!("the file has {names} hard links")));
         }
         Ok(())
     }

@@ -172,7 +172,7 @@ impl Fit {
         match self {
             Self::Accepted => None,
             Self::Skips { provider, version, events } => Some(format!(
-                "{provider} {version} does not know {} and skips {}; everything else in the file is in force",
+                "{provider} {version} does not support {} and skips {}; everything else in the file is in force",
                 named(events),
                 if events.len() == 1 { "it" } else { "them" }
             )),

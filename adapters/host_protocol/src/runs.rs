@@ -127,7 +127,7 @@ pub fn claim_name(data: &Path, name: &str) -> io::Result<NameClaim> {
     lock.lock()?;
     match list(data).iter().find(|run| run.name.as_deref() == Some(name)) {
         Some(other) => {
-            let why = format!("the name `{name}` is taken by run {}", other.run);
+            let why = format!("the name `{name}` is used by run {}", other.run);
             Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
         }
         None => Ok(NameClaim { _lock: lock }),
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(find(dir.path(), &b.run.to_string().to_lowercase()), FoundRun::One(Box::new(b.clone())));
         assert_eq!(find(dir.path(), &a.run.to_string()[..8]), FoundRun::Several(vec![b.run, a.run]));
         let taken = claim_name(dir.path(), "a").unwrap_err();
-        assert_eq!(taken.to_string(), format!("the name `a` is taken by run {}", a.run));
+        assert_eq!(taken.to_string(), format!("the name `a` is used by run {}", a.run));
         assert!(claim_name(dir.path(), "free").is_ok() && claim_name(dir.path(), "dead").is_ok());
         assert_eq!(find(dir.path(), "dead"), FoundRun::None);
         assert_eq!(find(dir.path(), ""), FoundRun::None);

@@ -17,7 +17,7 @@ const SHELL: &str = "bash";
 const QUESTION: &str = "ask";
 
 /// The text before the reason why a call would change nothing.
-const NO_EFFECT: &str = "nothing changes as things are; if it is allowed, the agent only gets this text";
+const NO_EFFECT: &str = "the call would change nothing now; if you allow it, the agent only gets this text";
 
 /// A permission request as delivered by the built-in agent.
 #[derive(Debug, Serialize, Deserialize)]

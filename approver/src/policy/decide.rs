@@ -53,7 +53,7 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
         let known = working_dir.clone().and_then(|working_dir| read_only::judge(command, context, &working_dir, facts));
         let work = match working_dir {
             Ok(working_dir) if everyday => develop::judge(command, &known, context, working_dir, facts),
-            Ok(_) => Err("No rule is for everyday work.".to_owned()),
+            Ok(_) => Err("No rule covers everyday work.".to_owned()),
             Err(why) => Err(why.clone()),
         };
         // The paths were resolved before any command of the line ran.

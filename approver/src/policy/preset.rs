@@ -40,12 +40,12 @@ impl Preset {
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
-            Self::AskEverything => "allows nothing: you decide about everything",
-            Self::Denials => "allows nothing, and denies what no agent should do without you",
-            Self::ReadOnly => "allows what only reads the workspace, except secrets",
-            Self::WorkspaceEdits => "allows what `read-only` allows, and edits of workspace files",
+            Self::AskEverything => "allows nothing; you decide every request",
+            Self::Denials => "allows nothing, and denies actions that no agent should take without you",
+            Self::ReadOnly => "allows actions that only read the workspace, except secrets",
+            Self::WorkspaceEdits => "allows everything in `read-only`, and edits of workspace files",
             Self::Develop => {
-                "allows what `workspace-edits` allows, and builds, tests and commits, which run the repository's code"
+                "allows everything in `workspace-edits`, and builds, tests and commits, which run the repository's code"
             }
         }
     }

@@ -66,9 +66,9 @@ impl KnownSafe {
     /// The actions in words.
     const fn words(self) -> &'static str {
         match self {
-            Self::Command => "commands that are known to read only",
+            Self::Command => "commands that are known to only read",
             Self::Read => "reads of workspace files that are not secrets",
-            Self::Edit => "edits of workspace files that neither are secret nor decide what runs",
+            Self::Edit => "edits of workspace files that are not secret and do not control what runs",
             Self::Build => "builds, tests and checks of the workspace",
             Self::Change => "commands that change files or commits of the workspace",
         }

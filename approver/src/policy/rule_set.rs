@@ -129,7 +129,7 @@ labels = { unattended = "yes" }
         let tools = rules.iter().find(|rule| rule.name == "read-only/tools").unwrap();
         assert_eq!(
             (tools.decision, tools.conditions.as_str()),
-            (Verdict::Allow, "commands that are known to read only")
+            (Verdict::Allow, "commands that are known to only read")
         );
         assert_eq!(Policy::parse("version = 1\n", Path::new("p")).unwrap().chosen_preset(), None);
     }

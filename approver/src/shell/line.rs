@@ -222,7 +222,7 @@ impl LineReader {
         let LineNode::Command(index) = node else { return Ok(()) };
         let Some(command) = self.commands.get(*index).filter(|command| command.words.is_empty()) else { return Ok(()) };
         if !surely || command.assignments.is_empty() {
-            return Err("The command line has an assignment that may not be made.".into());
+            return Err("The command line has an assignment that is not allowed.".into());
         }
         for Assignment { name, value } in command.assignments.clone() {
             self.bind(&name, Value::OneOf(vec![value]))?;

@@ -100,7 +100,7 @@ fn what_is_not_understood_is_named() {
         ("a=1; a=2", "more than one value"),
         ("a[0]=b", "pattern"),
         ("a+=b ls", "more than a variable"),
-        ("x && a=b", "may not be made"),
+        ("x && a=b", "is not allowed"),
         ("for path in a; do ls; done", "`path`"),
         ("for f; do ls; done", "arguments"),
         ("for f in a; do ls; done; echo $f", "variable"),

@@ -58,7 +58,10 @@ pub(crate) fn judge(
         listed: words.iter().filter_map(|word| word.listed.clone()).collect(),
     };
     if let Some(at) = words.iter().position(|word| word.unknown).filter(|_| !takes_any_text(tool, name, words)) {
-        return Err(format!("The value of `{}` is not known, nor what `{name}` makes of it.", words[at].text));
+        return Err(format!(
+            "The value of `{}` is not known, so the effect of `{name}` is not known either.",
+            words[at].text
+        ));
     }
     let words = reading.expanded(tool, words)?;
     if let Some(input) = &command.input {
@@ -306,7 +309,7 @@ impl ArgumentReader<'_> {
         }
         if let Some(grammar) = tool.grammar {
             if words.iter().any(|word| word.contains(LISTED) && *word != LISTED) {
-                return Err(format!("`{}` would take the name of a file for something else.", self.name));
+                return Err(format!("`{}` would not treat the name of a file as a file.", self.name));
             }
             return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ()))
                 .map(|()| ParsedArguments::default());
@@ -392,7 +395,7 @@ impl ArgumentReader<'_> {
             return self.read_listed().map_err(Some);
         }
         if value.contains(LISTED) {
-            return Err(Some(format!("`{}` would take the name of a file for something else.", self.name)));
+            return Err(Some(format!("`{}` would not treat the name of a file as a file.", self.name)));
         }
         if sort.accepts(value) { Ok(Vec::new()) } else { Err(None) }
     }

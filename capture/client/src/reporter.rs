@@ -26,7 +26,7 @@ const CATCH_UP_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The event cannot be written as JSON.
-    #[error("cannot encode what is reported: {0}")]
+    #[error("cannot encode the report: {0}")]
     Encode(#[from] serde_json::Error),
     /// There are no random bytes for the id.
     #[error("cannot read random bytes from the system: {0}")]

@@ -226,7 +226,7 @@ impl ApprovalBroker {
         let files = self.mark_files(approval).await?;
         let is_bare = files.is_empty() && !has_more_files(approval, &files);
         let rule = if is_bare { self.rule_for(approval).await? } else { None };
-        let rule = rule.ok_or_else(|| Refusal::Conflict("no rule can be made for just this request".into()))?;
+        let rule = rule.ok_or_else(|| Refusal::Conflict("no rule can allow exactly this request".into()))?;
         let (shared, checked) = (Arc::clone(&self.shared), rule.clone());
         let valid = self.shared.judging.run(move || shared.judge.check_rule(&checked)).await?;
         valid.map_err(|why| Refusal::Conflict(format!("the rule cannot be saved: {why}")))?;

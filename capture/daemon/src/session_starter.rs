@@ -160,7 +160,7 @@ async fn session_of(run: RunId, runs: &Runs) -> Result<SessionId, Refusal> {
         }
         if Instant::now() >= until {
             return Err(Refusal::Conflict(format!(
-                "the session of run {run} has begun, and is not known yet; `capture runs` lists it"
+                "run {run} has started, but capture does not know its session yet; `capture runs` lists the run"
             )));
         }
         sleep(LOOK_EVERY).await;

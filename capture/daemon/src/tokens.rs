@@ -25,7 +25,7 @@ pub(crate) fn tokens(data: &Path) -> anyhow::Result<Tokens> {
         }
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Token::new(text.trim())
-            .with_context(|| format!("{} does not hold a token; remove it to get a new one", path.display()))
+            .with_context(|| format!("{} does not contain a token; remove the file to get a new one", path.display()))
     };
     Ok(Tokens {
         owner: token("owner")?,

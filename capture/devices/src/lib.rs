@@ -154,16 +154,16 @@ impl Caller {
 #[derive(Debug, thiserror::Error)]
 pub enum CodeError {
     /// A code of the scope `admin` elevates a device, and none was named.
-    #[error("a code with the scope `admin` raises a paired device: name it with `device_id`")]
+    #[error("a code with the scope `admin` is for a paired device: name the device (`--device`, `device_id`)")]
     NoDevice,
     /// The named device is not paired.
     #[error("no device has this id")]
     UnknownDevice,
     /// Devices with the scope `read` cannot be elevated.
-    #[error("this device may only read, so it cannot be raised; pair it again with the scope `control`")]
+    #[error("this device may only read, so it cannot become an administrator; pair it again with the scope `control`")]
     ReadOnly,
     /// A code that pairs a new device was requested for a paired one.
-    #[error("`device_id` is for codes with the scope `admin`")]
+    #[error("a device (`--device`, `device_id`) can be named only with the scope `admin`")]
     NotForDevice,
     /// The system provided no random bytes.
     #[error("cannot read random bytes from the system: {0}")]
@@ -174,7 +174,7 @@ pub enum CodeError {
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
     /// No open code matches.
-    #[error("the code is not right")]
+    #[error("the code is wrong")]
     Wrong,
     /// The code expired, was used, or was guessed too often.
     #[error("the code has expired or was used")]

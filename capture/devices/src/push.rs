@@ -96,7 +96,7 @@ impl std::fmt::Debug for PushRequest {
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The endpoint does not belong to a browser's push service.
-    #[error("the endpoint is not that of a known push service")]
+    #[error("the endpoint does not belong to a known push service")]
     Endpoint,
     /// The browser's keys cannot be used.
     #[error("the keys of the subscription are not valid")]
@@ -261,7 +261,7 @@ impl Subscriptions {
         };
         let found: PushFile = serde_json::from_str(&text).map_err(io::Error::other)?;
         if found.version != VERSION {
-            return Err(io::Error::other(format!("its form has the version {}, not {VERSION}", found.version)).into());
+            return Err(io::Error::other(format!("its format has the version {}, not {VERSION}", found.version)).into());
         }
         let key = BASE64.decode(&found.key).ok().and_then(ServerKey::read).ok_or(PushError::Crypto)?;
         Ok(LoadedFile { key, subscriptions: found.subscriptions })

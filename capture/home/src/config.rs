@@ -403,6 +403,18 @@ fn line_of_setting(text: &str, position: Option<usize>, message: &str) -> Option
     lines.find(|(_, text)| sets(text)).map(|(line, _)| line)
 }
 
+/// The dotted key of the setting on a line; `None` if the line sets none.
+fn setting_in(text: &str, line: usize) -> Option<String> {
+    let lines: Vec<&str> = text.lines().take(line).collect();
+    let (last, before) = lines.split_last()?;
+    let (key, _) = last.split_once('=')?;
+    let key = key.trim();
+    let is_key = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    let header = before.iter().rev().map(|line| line.trim()).find(|line| line.starts_with('['));
+    let table = header.map(|header| header.split(']').next().unwrap_or_default().trim_start_matches('[').trim());
+    is_key.then(|| table.map_or_else(|| key.to_owned(), |table| format!("{table}.{key}")))
+}
+
 /// The correct form, if the line assigns a single value to a group of settings.
 fn group(line: &str) -> Option<String> {
     let (key, _) = line.split_once('=')?;
@@ -466,6 +478,11 @@ fn explained(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error 
         }
         theirs if theirs.contains(", expected struct ") => group(header).unwrap_or(message),
         _ => message,
+    };
+    // A value of the wrong type.
+    let message = match setting_in(text, line) {
+        Some(key) if error.span().is_some() && message.starts_with("expected ") => format!("{key}: {message}"),
+        Some(_) | None => message,
     };
     // The parser does not always know the position within a table; it may report the table's header, or nothing.
     let position = error.span().map(|_| line);

@@ -122,7 +122,7 @@ pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
     anyhow::ensure!(
         is_ours(&dir),
-        "cannot use {} as data directory: it is not empty and holds no data of capture; choose another directory",
+        "cannot use {} as data directory: it is not empty and contains no data of capture; choose another directory",
         dir.display()
     );
     Ok(dir)

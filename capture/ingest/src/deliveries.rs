@@ -103,8 +103,12 @@ impl Ingest {
             return Ok(());
         }
         let claim = Claim::ProcessAlive { pid: agent.pid, start_ticks: agent.start_ticks };
-        let did = if source == Source::Protocol { "is spoken to" } else { "called a hook" };
-        let words = Some(format!("process {} {did} for it", agent.pid));
+        let did = if source == Source::Protocol {
+            "is connected through its protocol"
+        } else {
+            "called a hook of the session"
+        };
+        let words = Some(format!("process {} {did}", agent.pid));
         let signal = Signal::new(claim, Confidence::High, words);
         self.inject(slot, Source::Process, (self.clock)(), "hook-process", signal.into())
     }

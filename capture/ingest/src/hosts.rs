@@ -32,7 +32,7 @@ const TOGETHER_MS: i64 = 3_000;
 const ENDS_TOGETHER_MS: i64 = 3_000;
 
 /// The reason for withdrawing our own agent's claims about its session.
-const LINK_GONE: &str = "the process that runs the session is not connected any more";
+const LINK_GONE: &str = "the process that runs the session is no longer connected";
 
 /// Inputs from the hosts of runs.
 pub enum HostInput {
@@ -267,7 +267,7 @@ impl Ingest {
         }
         let now = (self.clock)();
         if let Some(slot) = self.taken_up(&hello, provider)? {
-            self.note_process(slot, &hello, format!("process {} takes the session up", hello.pid))?;
+            self.note_process(slot, &hello, format!("process {} resumes the session", hello.pid))?;
             return self.host_session(run, slot);
         }
         let id: Arc<str> = Arc::from(format!("{AWAITED_RUN}{run}"));
@@ -438,7 +438,7 @@ impl Ingest {
                 }
             }
             HostEvent::Prompt { .. } => (Source::Pty, Some(UserPrompt::default().into())),
-            HostEvent::Text { .. } => (Source::Pty, annotation(Topic::Screen, "text that came to be visible")),
+            HostEvent::Text { .. } => (Source::Pty, annotation(Topic::Screen, "text that became visible")),
             HostEvent::Alive => (Source::Pty, Some(Heartbeat {}.into())),
             HostEvent::Bell
             | HostEvent::Unknown

@@ -114,7 +114,7 @@ impl Ingest {
         if state.is_claimed_by(Source::Registry) || self.sessions.all_loaded().any(|(_, other)| has_own(other)) {
             return Ok(false);
         }
-        let words = Some(format!("process {pid}, which process {} started, goes on", ended.pid));
+        let words = Some(format!("process {pid}, which process {} started, is still running", ended.pid));
         let claim = Claim::ProcessAlive { pid, start_ticks };
         self.inject(slot, Source::Process, now, "goes-on", Signal::new(claim, Confidence::Medium, words).into())?;
         Ok(true)

@@ -26,7 +26,7 @@ const MAX: u64 = 1024 * 1024;
 pub const REPOSITORY_FILE: &str = ".capture/policy.toml";
 
 /// The rules that apply if the user has no policy file.
-pub const WITHOUT_FILE: &str = "capture's own agent does what only reads the workspace; everything else is left to you";
+pub const WITHOUT_FILE: &str = "capture's own agent reads the workspace without asking; you decide everything else";
 
 /// Why a policy file is not in force.
 #[derive(Debug, thiserror::Error)]
@@ -34,9 +34,12 @@ pub enum Refused {
     /// The file cannot be read.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, std::io::Error),
-    /// The file is not a regular file, or is too long.
-    #[error("{} is not a regular file of less than 1 MiB", .0.display())]
+    /// The file is not a regular file.
+    #[error("{} is not a regular file", .0.display())]
     NoFile(PathBuf),
+    /// The file is too large.
+    #[error("{} is larger than 1 MiB", .0.display())]
+    TooLarge(PathBuf),
     /// The file, or a directory above it, belongs to another user.
     #[error("{} belongs to another user", .0.display())]
     NotOurs(PathBuf),
@@ -239,8 +242,11 @@ fn read(path: &Path, flags: OFlags) -> Result<Option<(String, std::fs::Metadata)
         Err(error) => return Err(fail(error)),
     };
     let told = file.metadata().map_err(fail)?;
-    if !told.is_file() || told.len() > MAX {
+    if !told.is_file() {
         return Err(Refused::NoFile(path.to_owned()));
+    }
+    if told.len() > MAX {
+        return Err(Refused::TooLarge(path.to_owned()));
     }
     let mut text = String::new();
     file.take(MAX).read_to_string(&mut text).map_err(fail)?;

@@ -177,7 +177,7 @@ pub fn asks_for_word(text: &str, size: (usize, usize), replaces: bool) -> Option
     if takes > screen {
         Some(format!("The above has {takes} rows, more than this screen: scroll up, and type the whole word.\n"))
     } else {
-        replaces.then(|| "This question replaced another one: type the whole word.\n".to_owned())
+        replaces.then(|| "This question replaced an earlier one: type the whole word.\n".to_owned())
     }
 }
 

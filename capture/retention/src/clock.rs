@@ -97,7 +97,7 @@ impl ClockDoubt {
 impl fmt::Display for ClockDoubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { why, wall, left_ms } = self;
-        write!(f, "the clock of this machine is not trusted: it says {wall}, ")?;
+        write!(f, "capture does not trust the clock of this machine: the clock shows {wall}, ")?;
         match why {
             Why::Jumped(ms) => write!(f, "which is {} later than the time since it was last checked", ClockSpan(*ms))?,
             Why::Later(ms) => write!(f, "{} after it was last checked, before this boot", ClockSpan(*ms))?,
@@ -106,7 +106,7 @@ impl fmt::Display for ClockDoubt {
             Why::JustBooted => f.write_str("and the machine has only just started")?,
         }
         let left = (*left_ms).max(60_000);
-        write!(f, "; it is trusted once it has kept pace for {} more", ClockSpan(left))
+        write!(f, "; capture will trust the clock once it has kept pace for {} more", ClockSpan(left))
     }
 }
 

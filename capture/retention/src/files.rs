@@ -20,7 +20,7 @@ const LOGS: [&str; 4] = ["serve.log", "serve.log.1", "serve.log.2", "serve.log.3
 
 /// Why traces of a session are still in a file.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot remove what {path} holds of a forgotten session: {source}")]
+#[error("cannot remove the data of a forgotten session from {path}: {source}")]
 pub(crate) struct FileError {
     path: PathBuf,
     source: io::Error,

@@ -118,7 +118,7 @@ impl Retention {
             let trusted = if dry_run { self.0.clock.peek() } else { self.0.clock.check() };
             if let Some(doubt) = trusted.err().filter(ClockDoubt::is_contradicted) {
                 let why = format!(
-                    "nothing is removed for its age: {doubt}. If the clock is right, repeat this with \
+                    "no session is removed by age: {doubt}. If the clock is right, repeat this with \
                      `--clock-is-right` (`clock_is_right` over HTTP)"
                 );
                 return Err(Refusal::Conflict(why));

@@ -199,7 +199,7 @@ fn a_person_removes_by_age_only_if_the_clock_did_not_jump_or_they_say_that_it_is
         assert!(matches!(refused, Refusal::Conflict(_)), "{refused:?}");
         let text = refused.to_string();
         assert!(
-            ["nothing is removed", "clock", "1 year", "--clock-is-right"].iter().all(|part| text.contains(part)),
+            ["no session is removed", "clock", "1 year", "--clock-is-right"].iter().all(|part| text.contains(part)),
             "{text}"
         );
     }

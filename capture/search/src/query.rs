@@ -28,14 +28,19 @@ pub struct Clock {
 
 /// A query that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} at column {column}{hint}")]
+#[error("{}{what}{hint}", place(*column))]
 pub struct QueryError {
     /// The error.
     pub what: String,
-    /// The column, counted in characters from 1.
+    /// The column, counted in characters from 1; 0 if the error is in the query as a whole.
     pub column: usize,
     /// Advice, preceded by `; `; may be empty.
     pub hint: String,
+}
+
+/// The place of an error, before its message.
+fn place(column: usize) -> String {
+    if column == 0 { String::new() } else { format!("column {column}: ") }
 }
 
 /// A part of a query.

@@ -45,6 +45,11 @@ impl ApiError {
         Self::new(ErrorCode::BadBody, format!("the body is not valid: {why}"))
     }
 
+    /// A value in the body that is not allowed. The message names the value.
+    pub(crate) fn value(why: impl Into<String>) -> Self {
+        Self::new(ErrorCode::BadBody, why)
+    }
+
     pub(crate) fn not_found(what: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotFound, what)
     }

@@ -240,8 +240,8 @@ impl Gate {
         if self.wrong.note(transport.client(), Instant::now()) {
             too_many_wrong()
         } else {
-            ApiError::new(ErrorCode::WrongCode, "the code is not right")
-                .hint("`capture web pair` makes a new one; it lasts a minute")
+            ApiError::new(ErrorCode::WrongCode, "the code is wrong")
+                .hint("`capture web pair` prints a new code, which is valid for one minute")
         }
     }
 
@@ -395,7 +395,7 @@ fn uncovered(device: &SignedIn, scope: Scope) -> ApiError {
 }
 
 fn not_own_page() -> ApiError {
-    let why = "it cannot be told that this server's own page sent the request";
+    let why = "capture cannot tell whether its own page sent the request";
     ApiError::new(ErrorCode::ForeignOrigin, why).hint("send `Origin` and `X-Capture: 1`")
 }
 

@@ -129,7 +129,7 @@ pub(crate) async fn named(app: &App, name: Option<&str>) -> Result<Option<Sessio
         None => Ok(None),
         Some(name) => match id_of(app, name).await {
             Err(error) if error.code == ErrorCode::NotFound => {
-                Err(ApiError::parameter("session", format!("no session `{}`", shown(name))))
+                Err(ApiError::new(ErrorCode::BadParameter, format!("no session `{}`", shown(name))))
             }
             found => found.map(Some),
         },

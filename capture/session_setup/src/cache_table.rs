@@ -176,8 +176,9 @@ impl CacheTable {
             let (kept, other) = if is_long { ("1 h", "5 min") } else { ("5 min", "1 h") };
             let _ = writeln!(
                 text,
-                "From the next turn on the system prompt is kept for {kept}, which costs no more than {other}: of the \
-                 last {pauses} pauses between requests {above_5m} were longer than 5 min, and {above_1h} longer than 1 h."
+                "From the next turn on, the system prompt stays in the cache for {kept}, which costs no more than \
+                 {other}: of the last {pauses} pauses between requests, {above_5m} were longer than 5 min and \
+                 {above_1h} longer than 1 h."
             );
         }
         text

@@ -29,7 +29,7 @@ const WITHIN: Duration = Duration::from_secs(4);
 const NANO: f64 = 1e9;
 /// The refusal of commands for a terminal.
 const NO_TERMINAL: &str =
-    "this session has no terminal of its own; `capture send` gives it a message, and with `--interrupt` ends its turn";
+    "this session has no terminal; `capture send` sends it a message, and `capture send --interrupt` ends its turn";
 
 /// Chooses another model for a session: returns the input for the machine, or why there is no such model.
 pub(crate) type ChooseModel = Arc<dyn Fn(&str) -> Result<EngineInput, String> + Send + Sync>;
@@ -169,7 +169,7 @@ impl CommandedSession {
                             outcome = CommandOutcome { outcome: OutcomeKind::Landed, entry: Some(entry), ..outcome };
                         }
                         QueueOutcome::Refused { reason } => return Err(reason),
-                        QueueOutcome::Withdrawn => return Err("the message was taken back".to_owned()),
+                        QueueOutcome::Withdrawn => return Err("the message was withdrawn".to_owned()),
                     }
                 }
                 Ok(SessionUpdate::Entry(_)) | Err(TryRecvError::Lagged(_)) => {}

@@ -78,7 +78,7 @@ impl FoundInstructions {
         let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(*left)]).into_owned();
         *left = left.saturating_sub(bytes.len());
         if !is_whole {
-            let note = format!("{} is cut: all instructions together may have {} KiB", path.display(), MOST / 1024);
+            let note = format!("{} is cut: all instructions together may total {} KiB", path.display(), MOST / 1024);
             text.push_str("\n[The rest is left out.]");
             self.notes.push(note);
         }

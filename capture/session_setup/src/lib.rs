@@ -81,16 +81,19 @@ pub(crate) const fn rules_of(mode: AgentMode, policy: PolicyState) -> &'static s
 /// How a mode handles calls, in a few words for the user.
 pub(crate) const fn rules_in_short(mode: AgentMode, policy: PolicyState) -> &'static str {
     match (mode, policy) {
-        (AgentMode::Plan, PolicyState::NotInForce) => "policy not in force: each read is asked, the rest is denied",
+        (AgentMode::Plan, PolicyState::NotInForce) => {
+            "policy not in force: you are asked about each read, and all \
+                                                       other calls are denied"
+        }
         (AgentMode::Plan, PolicyState::Served | PolicyState::NoServer) => "only reads",
         (AgentMode::Ask | AgentMode::AcceptEdits, PolicyState::NotInForce) => {
-            "policy not in force: everything is asked"
+            "policy not in force: you are asked about everything"
         }
-        (AgentMode::Ask, PolicyState::NoServer) => "no server: only reads run unasked",
-        (AgentMode::AcceptEdits, PolicyState::NoServer) => "no server: only reads and edits run unasked",
-        (AgentMode::Ask, PolicyState::Served) => "reads run unasked, your policy or you decide the rest",
+        (AgentMode::Ask, PolicyState::NoServer) => "no server: only reads run without asking",
+        (AgentMode::AcceptEdits, PolicyState::NoServer) => "no server: only reads and edits run without asking",
+        (AgentMode::Ask, PolicyState::Served) => "reads run without asking, your policy or you decide the rest",
         (AgentMode::AcceptEdits, PolicyState::Served) => {
-            "reads and edits run unasked, your policy or you decide the rest"
+            "reads and edits run without asking, your policy or you decide the rest"
         }
     }
 }

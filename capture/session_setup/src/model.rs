@@ -228,9 +228,9 @@ pub(crate) fn address_in_words(
 fn no_such_level(name: &ModelName, level: ThinkingLevel, facts: &ModelFacts) -> RunError {
     let levels: Vec<&str> = facts.levels().map(ThinkingLevel::name).collect();
     RunError::Usage(if levels.is_empty() {
-        format!("the model {name} does not think; leave out the level `{level}`")
+        format!("the model {name} does not support thinking; omit the level `{level}`")
     } else {
-        format!("the model {name} has no level of thinking `{level}`; expected {}", levels.join(", "))
+        format!("the model {name} has no thinking level `{level}`; expected {}", levels.join(", "))
     })
 }
 

@@ -140,7 +140,7 @@ impl SessionOpener {
     pub fn new(options: SessionOptions, session_place: SessionPlace) -> Result<Self, RunError> {
         let at_terminal = session_place.at_terminal;
         if let Some(descent) = processes::agent_descent(std::process::id()) {
-            let why = format!("running our own agent is not allowed from this process: {descent}");
+            let why = format!("running capture's own agent is not allowed from this process: {descent}");
             return Err(RunError::Refused(why));
         }
         let clock: Arc<dyn SessionClock> = Arc::new(SystemClock);
@@ -148,7 +148,7 @@ impl SessionOpener {
         let model = options.model.clone().or_else(|| settings.model.clone()).ok_or_else(|| {
             let example = example_model(&options.environment);
             RunError::Usage(format!(
-                "no model: pass --model, such as `--model {example}`, or set one for good with `capture config set \
+                "no model: pass --model, such as `--model {example}`, or set a default with `capture config set \
                  agent.model {example}`"
             ))
         })?;

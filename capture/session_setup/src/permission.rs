@@ -222,8 +222,8 @@ impl InProcess {
         let own = loaded.policy.decide(&request, &*self.facts);
         if loaded.is_in_force && own.verdict == Verdict::Allow {
             return Some(format!(
-                "Your policy allows it ({}), but only the server applies such rules, and none is running; `capture serve` \
-                 starts it.",
+                "Your policy allows it ({}), but only the server applies such rules, and no server is running; \
+                 `capture serve` starts one.",
                 own.rule
             ));
         }

@@ -78,7 +78,7 @@ impl PermissionQuestion {
         };
         let mut details = format!("in {}\n", safe(&facts.cwd));
         if facts.kind == CallClass::Command {
-            let _ = writeln!(details, "sandbox {SANDBOX_LEVEL}: it runs with your rights");
+            let _ = writeln!(details, "sandbox {SANDBOX_LEVEL}: the command runs as your user");
         }
         // The title contains the only file of an edit.
         let edited = match facts.paths.as_slice() {
@@ -110,7 +110,7 @@ impl PermissionQuestion {
                 change = Some(QuestionChange { path, block: block("the change", diff) });
             }
             Some(Preview::NoChange(why) | Preview::Refused(why)) => {
-                title += ", which changes nothing as things are";
+                title += ", which would change nothing now";
                 details += "if you allow it, nothing changes and the agent gets this text:";
                 details += &block("the text", why);
             }

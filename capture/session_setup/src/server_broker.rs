@@ -146,7 +146,7 @@ impl DeliveredRequest {
         let (asker, approval) = (Arc::clone(&self.asker), self.approval.clone());
         let told = move || asker.report(ProtocolEventKind::Settled { approval, end: RequestEnd::Expired });
         if let Err(error) = tokio::task::spawn_blocking(told).await {
-            (self.asker.warn)(&format!("cannot tell the server that nobody answered: {error}"));
+            (self.asker.warn)(&format!("cannot report to the server that the request was not answered: {error}"));
         }
     }
 }
@@ -162,7 +162,7 @@ impl Drop for DeliveredRequest {
         let end = if self.is_decided { RequestEnd::Over } else { RequestEnd::Withdrawn };
         let told = move || asker.report(ProtocolEventKind::Settled { approval, end });
         if let Err(error) = std::thread::Builder::new().name("settles".to_owned()).spawn(told) {
-            (self.asker.warn)(&format!("cannot tell the server that a request is over: {error}"));
+            (self.asker.warn)(&format!("cannot report to the server that a request has ended: {error}"));
         }
     }
 }

@@ -55,7 +55,7 @@ fn runs_elsewhere(path: &Path, choice: &SessionChoice) -> String {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let id = name.rsplit('_').next().unwrap_or_default();
     let option = if *choice == SessionChoice::Last { "--continue" } else { "--session" };
-    format!("session {id} runs in another process; wait for its end, or leave out {option} for a new session")
+    format!("session {id} runs in another process; wait until it ends, or omit {option} to start a new session")
 }
 
 /// The problems of a session's file, as lines for the user. If the last entries do not belong to the session, it
@@ -81,8 +81,8 @@ fn problems(session: &mut Session, stamp: Stamp) -> Result<Vec<String>, RunError
     let Some(last) = last.and_then(Entry::id).map(str::to_owned) else { return Ok(lines) };
     let stray = leaf.id().map_or_else(|| "without an id".to_owned(), |id| format!("`{id}`"));
     lines.push(format!(
-        "{path}: the last entry, {stray}, does not follow from what was said before; the session goes on from the entry \
-         `{last}`, and the file keeps both"
+        "{path}: the last entry, {stray}, does not continue the conversation before it; the session continues from \
+         the entry `{last}`, and the file keeps both"
     ));
     session.branch(&last, stamp)?;
     Ok(lines)
@@ -125,7 +125,7 @@ pub(crate) fn last(data: &Path, cwd: &str) -> Result<PathBuf, RunError> {
     let beside = sessions::most_recent(&sessions_dir(data), Some(cwd))?;
     let changed = |path: &PathBuf| path.metadata().and_then(|found| found.modified()).ok();
     let found = in_its_own.into_iter().chain(beside).max_by_key(changed);
-    found.ok_or_else(|| RunError::NotFound(format!("no session of our own agent has worked in {cwd} yet")))
+    found.ok_or_else(|| RunError::NotFound(format!("capture's own agent has no session in {cwd} yet")))
 }
 
 /// Whether a session matches, possibly several.
@@ -149,11 +149,11 @@ pub(crate) fn find(data: &Path, given: &str) -> Result<PathBuf, RunError> {
     match (found.next(), found.next()) {
         (Some(info), None) => Ok(info.path),
         (Some(_), Some(_)) => {
-            Err(RunError::Usage(format!("several sessions have `{given}` in their ids; give more of it")))
+            Err(RunError::Usage(format!("several session ids match `{given}`; give more characters")))
         }
         (None, _) => {
             let hint = "expected an id, or at least 3 characters from its start or end";
-            Err(RunError::NotFound(format!("no session `{given}` of our own agent; {hint}")))
+            Err(RunError::NotFound(format!("capture's own agent has no session `{given}`; {hint}")))
         }
     }
 }
@@ -217,8 +217,8 @@ mod tests {
         let id = path.file_stem().unwrap().to_str().unwrap().rsplit('_').next().unwrap().to_owned();
         for (choice, option) in [(SessionChoice::Last, "--continue"), (SessionChoice::Named(id.clone()), "--session")] {
             let refused = open(data.path(), "/w", &choice, stamp(51), |_| ()).err().unwrap().to_string();
-            let told = "runs in another process; wait for its end, or leave out";
-            assert_eq!(refused, format!("session {id} {told} {option} for a new session"));
+            let told = "runs in another process; wait until it ends, or omit";
+            assert_eq!(refused, format!("session {id} {told} {option} to start a new session"));
         }
     }
 

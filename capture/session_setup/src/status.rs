@@ -339,7 +339,7 @@ fn claim(state: State, reason: Option<Reason>, words: &str) -> ScreenClaim {
 fn paused(why: PauseReason) -> ScreenClaim {
     let (reason, words) = match why {
         PauseReason::Quota => (Reason::Quota, "paused: the provider's quota is used up for now"),
-        PauseReason::Unavailable => (Reason::Error, "paused: the provider takes no requests for now"),
+        PauseReason::Unavailable => (Reason::Error, "paused: the provider accepts no requests for now"),
         PauseReason::Requested => (Reason::Interrupted, "paused, as requested"),
         PauseReason::Loop => (Reason::Error, "paused: the same calls are repeated with the same results"),
         PauseReason::TokenLimit => (Reason::Error, "paused: the limit of tokens is reached"),

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, Read},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
@@ -73,6 +73,12 @@ pub enum BackupError {
         /// The first fault.
         fault: String,
     },
+    /// The file is not a database.
+    #[error("{path} is not a capture database")]
+    NotDatabase {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is not a backup of this program.
     #[error("{path} is not a backup that this version of capture can restore: {why}")]
     Foreign {
@@ -88,6 +94,9 @@ pub enum BackupError {
     #[error(transparent)]
     Check(#[from] ReadError),
 }
+
+/// The first bytes of every SQLite database.
+const HEADER: &[u8; 16] = b"SQLite format 3\0";
 
 fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
     move |source| BackupError::File { what, path: path.to_owned(), source }
@@ -126,7 +135,7 @@ pub fn backup(database: &Path, target: &Path, replaces: bool) -> Result<BackupFa
     let draft = beside(target, ".part");
     remove(&draft)?;
     // SQLite writes into the existing empty file, so that other users can never read it.
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(file_error("write", &draft))?;
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(file_error("write", target))?;
     let copied = copy(database, &draft).and_then(|()| {
         let facts = inspect(&draft)?;
         sync(&draft)?;
@@ -163,6 +172,12 @@ pub fn inspect(path: &Path) -> Result<BackupFacts, BackupError> {
     if bytes == 0 {
         return Err(foreign("it is empty".into()));
     }
+    let mut start = [0; HEADER.len()];
+    match File::open(path).and_then(|mut file| file.read_exact(&mut start)) {
+        Ok(()) if start == *HEADER => {}
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(file_error("read", path)(error)),
+        Ok(()) | Err(_) => return Err(BackupError::NotDatabase { path: path.to_owned() }),
+    }
     match check::full(path)? {
         DatabaseCheck::Whole | DatabaseCheck::Unfinished => {}
         DatabaseCheck::Rows(faults) | DatabaseCheck::Damaged(faults) => {
@@ -176,7 +191,7 @@ pub fn inspect(path: &Path) -> Result<BackupFacts, BackupError> {
     let version = number("PRAGMA user_version").map_err(&sqlite)?;
     let is_ours = number("SELECT count(*) FROM sqlite_schema WHERE name IN ('sessions', 'events', 'log_id')");
     if is_ours.map_err(&sqlite)? != 3 {
-        return Err(foreign("it has no sessions".into()));
+        return Err(foreign("it is a database of another program".into()));
     }
     if !(FIRST_VERSION..=SCHEMA_VERSION).contains(&version) {
         return Err(foreign(format!(

@@ -31,8 +31,8 @@ pub enum MigrationError {
     },
     /// Written by an unreleased version.
     #[error(
-        "the database has schema version {found} of a development version of capture; move it away, and capture reads the \
-         agents' files again"
+        "the database has schema version {found} of a development version of capture; move the database away, and \
+         capture reads the agents' files again"
     )]
     Unreleased {
         /// The database's version.
@@ -92,7 +92,7 @@ mod tests {
         for found in [1, FIRST_VERSION - 1] {
             connection.pragma_update(None, "user_version", found).unwrap();
             let refused = migrate(&mut connection).unwrap_err().to_string();
-            assert!(refused.contains("development version") && refused.contains("move it away"), "{refused}");
+            assert!(refused.contains("development version") && refused.contains("move the database away"), "{refused}");
         }
     }
 

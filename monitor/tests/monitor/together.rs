@@ -101,7 +101,7 @@ fn two_sessions_at_work_that_edit_one_file_have_one_finding() {
     let (_, first) = &told[0];
     assert_eq!(first.session_id, id("b"));
     assert_eq!(first.what, "two sessions edit the same file: /p/src/main.rs");
-    assert!(first.why.ends_with("and both are at work") && first.why.contains("claude (session "), "{}", first.why);
+    assert!(first.why.ends_with("and both are working") && first.why.contains("claude (session "), "{}", first.why);
     assert_eq!((first.subject.as_deref(), first.evidence.len()), (Some("/p/src/main.rs"), 2));
     let (_, last) = told.last().unwrap();
     assert_eq!(last.resolution.as_deref(), Some("a session that edited the file has ended its turn"));

@@ -23,8 +23,8 @@ pub enum ConfigError {
     NoChannel(String),
     /// A channel needs a secret, which must be stored outside the configuration.
     #[error(
-        "notify channel `{channel}` needs its {what} from elsewhere: set `{what}_file` or `{what}_env`; a secret cannot be \
-         written in the configuration"
+        "notify channel `{channel}`: the configuration must not contain the secret `{what}`; set `{what}_file` or \
+         `{what}_env` instead"
     )]
     NoSecret {
         /// The channel.

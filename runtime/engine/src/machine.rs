@@ -63,9 +63,9 @@ impl EngineStep<'_> {
             EngineInput::SetLimits { limits, by } => self.set_limits(limits, by),
             EngineInput::SetTurns(turns) => self.state.setup.turns = turns,
             EngineInput::SetName(name) => self.append(NewEntry::SessionInfo { name }, false, Then::Nothing),
-            EngineInput::Compact => self.refuse("compact", "compaction is not available yet"),
-            EngineInput::Undo => self.refuse("undo", "going back is not available yet"),
-            EngineInput::Redo => self.refuse("redo", "going forward is not available yet"),
+            EngineInput::Compact => self.refuse("compact", "compaction is not implemented"),
+            EngineInput::Undo => self.refuse("undo", "undo is not implemented"),
+            EngineInput::Redo => self.refuse("redo", "redo is not implemented"),
             EngineInput::Appended { ticket, entry } => self.appended(ticket, &entry),
             EngineInput::AppendFailed { ticket, error, may_pass: true } => self.append_failed(ticket, error),
             EngineInput::AppendFailed { ticket, error, may_pass: false } => self.file_lost(ticket, error),
@@ -238,7 +238,7 @@ impl EngineStep<'_> {
     fn abort_now(&mut self, outcome: TurnOutcome) {
         self.abort(outcome);
         if let DiskState::RetryAt { error, .. } | DiskState::Retrying { error } = &self.state.live.disk {
-            let error = format!("{error}; what was not written by now is not in the session");
+            let error = format!("{error}; entries that were not written are not in the session");
             self.tell_unwritten_end(outcome, error);
         }
     }

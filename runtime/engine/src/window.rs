@@ -21,8 +21,8 @@ pub(crate) fn too_long(said: &str, window: Option<u64>) -> String {
         (None, Some(window)) => write!(text, " of {} tokens; the provider said: {}. ", grouped(window), ended(said)),
         (None, None) => write!(text, "; the provider said: {}. ", ended(said)),
     };
-    text + "Begin a new session, fork this one at an earlier message (`capture agent session fork`), or go on with a model \
-            that has a larger context (`--continue --model`)."
+    text + "Start a new session, fork this one at an earlier message (`capture agent session fork`), or continue with \
+            a model that has a larger context (`--continue --model`)."
 }
 
 fn ended(said: &str) -> &str {
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn a_full_context_is_one_sentence_with_the_way_on() {
-        let way_on = "Begin a new session, fork this one at an earlier message (`capture agent session fork`), or go on \
-                      with a model that has a larger context (`--continue --model`).";
+        let way_on = "Start a new session, fork this one at an earlier message (`capture agent session fork`), or \
+                      continue with a model that has a larger context (`--continue --model`).";
         assert_eq!(
             too_long("prompt is too long: 213452 tokens > 200000 maximum", Some(200_000)),
             format!("The conversation no longer fits the model's context (213,452 of 200,000 tokens). {way_on}")

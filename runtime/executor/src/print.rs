@@ -351,15 +351,15 @@ impl DecidedCalls {
         let which = match (self.decided, self.undone) {
             (0, 0) | (1.., _) => return None,
             _ if self.were_missed => return None,
-            (0, 1) => "the model's only call was",
-            (0, many) => &format!("all {many} calls of the model were"),
+            (0, 1) => "the model's only call was skipped",
+            (0, many) => &format!("all {many} calls of the model were skipped"),
         };
-        Some(format!("{which} left undone, because nobody answered; `capture approve` and your policy answer requests"))
+        Some(format!("{which}, because no permission was given in time; give it with `capture approve` or your policy"))
     }
 }
 
 /// How to continue a session whose turn has ended.
-const GO_ON: &str = "`capture agent run --continue` goes on with this session";
+const GO_ON: &str = "`capture agent run --continue` continues this session";
 /// The way on if the session's file was never written or is gone.
 const NOT_SAVED: &str = "nothing of this session is saved, so repeat the prompt";
 
@@ -435,7 +435,7 @@ fn exit_of(
                 }
                 PauseReason::PriceUnknown => (
                     PrintExit::OutOfBudget,
-                    "costs are limited, and the price of the model is unknown; add its price, or take the limit away"
+                    "costs are limited, but the price of the model is unknown; add its price, or remove the limit"
                         .to_owned(),
                 ),
                 PauseReason::TimeLimit => (PrintExit::OutOfBudget, higher("time")),
@@ -446,7 +446,7 @@ fn exit_of(
                     let (exit, what) = if is_quota {
                         (PrintExit::OutOfBudget, "the provider's quota is used up")
                     } else {
-                        (PrintExit::Failed, "the provider takes no requests")
+                        (PrintExit::Failed, "the provider accepts no requests")
                     };
                     let said = words.said.as_ref().map(|said| format!(" (the provider says: {said})"));
                     (exit, format!("{what} for now{until}{}; {go_on} then", said.unwrap_or_default()))
@@ -461,13 +461,14 @@ fn exit_of(
         }
         Ok(TurnReport::FileLost(error)) => {
             let way_on = if go_on == GO_ON {
-                "look at what changed it; `capture agent run --continue` goes on with what the file holds, and without \
-                 --continue a new session begins"
+                "find out what changed it; `capture agent run --continue` continues with the content of the file, and \
+                 without --continue a new session begins"
             } else {
                 "look for the file; without it, a new session begins"
             };
-            let text =
-                format!("{error}, so this session ends: what the agent did since then is not in the file; {way_on}");
+            let text = format!(
+                "{error}, so this session ends: the file does not contain later actions of the agent; {way_on}"
+            );
             (PrintExit::Failed, Some(text))
         }
         Ok(TurnReport::Refused(reason)) => (PrintExit::Refused, Some(reason)),

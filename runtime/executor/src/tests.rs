@@ -324,7 +324,8 @@ fn a_limit_ends_a_printed_turn_with_its_own_code() {
     assert_eq!(
         message.as_deref(),
         Some(
-            "the limit of tool calls is reached; `capture agent run --continue` goes on with this session once the limit is higher"
+            "the limit of tool calls is reached; `capture agent run --continue` continues this session once the limit \
+             is higher"
         )
     );
     house.runtime.block_on(session.close());
@@ -585,7 +586,7 @@ fn a_turn_whose_calls_were_all_left_undone_has_a_code_of_its_own() {
     let session = house.open([want(&["read", "fail"]), say("I could not.")]);
     let (out, exit, message) = house.print(&session, PrintFormat::Text);
     assert_eq!((out.as_str(), exit.code()), ("I could not.\n", 6));
-    assert!(message.unwrap().starts_with("all 2 calls of the model were left undone"));
+    assert!(message.unwrap().starts_with("all 2 calls of the model were skipped"));
 }
 
 #[test]

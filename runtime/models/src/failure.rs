@@ -16,7 +16,7 @@ const RAW_BYTES: usize = 16 * 1024;
 
 /// A failure of a request. Its text is a sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{}", kind.in_words(), behind(message))]
+#[error("{}", sentence(*kind, message))]
 pub struct Failure {
     /// Its kind.
     pub kind: FailureKind,
@@ -125,9 +125,12 @@ fn error_object(body: &Json) -> Option<&Object> {
     found.or_else(|| object.text("message").map(|_| object))
 }
 
-/// A message appended to the description of its kind.
-fn behind(message: &str) -> String {
-    if message.is_empty() { String::new() } else { format!(": {message}") }
+/// The description of a kind with the message. A message about a failed connection stands alone.
+fn sentence(kind: FailureKind, message: &str) -> String {
+    if kind == FailureKind::Network && message.starts_with("cannot connect") {
+        return message.to_owned();
+    }
+    if message.is_empty() { kind.in_words().to_owned() } else { format!("{}: {message}", kind.in_words()) }
 }
 
 fn kind_of_words(words: &[&str], lower: &str) -> Option<FailureKind> {

@@ -35,17 +35,17 @@ impl FailureKind {
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
-            Self::Overloaded => "the provider is overloaded or has an error of its own",
+            Self::Overloaded => "the provider is overloaded or failed",
             Self::Rate => "the provider's rate limit is reached",
             Self::Quota => "the quota or the credit with the provider is used up",
             Self::Auth => "the provider does not accept the key",
-            Self::TooLong => "the conversation is longer than the model takes",
+            Self::TooLong => "the conversation is too long for the model",
             Self::NoModel => "the provider has no such model",
-            Self::BadRequest => "the provider calls the request invalid",
+            Self::BadRequest => "the provider rejected the request as invalid",
             Self::Refused => "the model refused to answer",
             Self::Network => "the connection to the provider failed",
-            Self::Stalled => "the answer stopped coming",
-            Self::Unknown => "the provider's answer was not understood",
+            Self::Stalled => "the answer stalled",
+            Self::Unknown => "the provider's answer was unexpected",
         }
     }
 }

@@ -254,13 +254,12 @@ fn a_request_too_long_to_keep_is_never_shown_as_whole_and_never_allowed() {
     let bytes = command.len();
     assert!(listed.contains(&format!("{bytes} bytes in all")), "{listed}");
     let shown = done(&machine, &["approvals", id]);
-    for words in ["NOT ALL OF IT: capture kept 655", "of the 1200029 bytes", "echo first", "rm -rf ~ # the end", "risk"]
-    {
+    for words in ["INCOMPLETE: capture kept 655", "of the 1200029 bytes", "echo first", "rm -rf ~ # the end", "risk"] {
         assert!(shown.contains(words), "{words} is missing in {}…", &shown[..600]);
     }
     let (code, _, why) = said(&machine, &["approve", id]);
     assert_eq!(code, Some(5), "{why}");
-    assert!(why.contains("so it cannot be allowed here"), "{}", &why[why.len().saturating_sub(600)..]);
+    assert!(why.contains("so you cannot allow it here"), "{}", &why[why.len().saturating_sub(600)..]);
     assert_eq!(approval(&server, "pending")["id"], asked["id"]);
 }
 

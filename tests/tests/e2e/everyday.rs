@@ -358,7 +358,7 @@ fn a_directory_of_something_else_is_not_made_the_data_directory() {
     for arguments in [&["ps"][..], &["serve"], &["doctor"], &["run", "--", "true"]] {
         let output = machine.command(arguments).env("CAPTURE_DATA_DIR", &other).output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && err.contains("holds no data of capture"), "{arguments:?}: {err}");
+        assert!(!output.status.success() && err.contains("contains no data of capture"), "{arguments:?}: {err}");
     }
     assert_eq!(other.metadata().unwrap().permissions().mode() & 0o777, 0o755);
     assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
@@ -519,7 +519,7 @@ fn mistyped_options_periods_and_names_are_refused() {
     machine.configure("autostart = false\n");
     for (words, said) in [
         (&["run", "--detatch", "--", "true"][..], "`capture run` has no option `--detatch`"),
-        (&["run", "--name", " ", "--", "true"], "a name needs"),
+        (&["run", "--name", " ", "--", "true"], "a name must contain"),
         (&["usage", "--since", "1d", "--until", "2d"], "before it begins"),
         (&["log", "--since", "2h", "--until", "3h"], "before it begins"),
         (&["search", "x", "--since", "2026-11-20", "--until", "2026-11-10"], "before it begins"),
@@ -544,7 +544,9 @@ fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {
     // Without a policy file; listing presets and refusing one changes nothing.
     let (code, shown, _) = in_config(&["policy", "show"]);
     assert!(
-        code == Some(0) && shown.contains("(does not exist)") && shown.contains("preset  none: your rules decide"),
+        code == Some(0)
+            && shown.contains("(does not exist)")
+            && shown.contains("preset  none: if none of your rules matches"),
         "{shown}"
     );
     let presets = in_config(&["policy", "preset"]).1;
@@ -570,7 +572,7 @@ fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {
         at("deny   no push  `git push`  I push myself.") < at("denials/wipe")
             && at("denials/wipe") < at("read-only/tools")
     );
-    assert!(shown.contains("note    of agents that work in"), "{shown}");
+    assert!(shown.contains("note    you decide every request of agents"), "{shown}");
     // The policy is not in force here, which a note says; the decision is printed all the same.
     let (_, said, note) = in_config(&["policy", "test", "git push"]);
     assert_eq!(said, "deny: I push myself. (no push)\n");

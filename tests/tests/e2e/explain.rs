@@ -51,9 +51,12 @@ fn a_past_time_is_explained_as_it_was() {
 
     let (code, out, err) = said(&machine, &["explain", &id]);
     assert_eq!(code, Some(0), "{err}");
-    for part in
-        ["waiting", "decided: it is the only claim", "evidence for it\n  transcript  high    decides", "last changes"]
-    {
+    for part in [
+        "waiting",
+        "decided: it is the only claim",
+        "evidence for this state\n  transcript  high    decides",
+        "last changes",
+    ] {
         assert!(out.contains(part), "{part}:\n{out}");
     }
     let (code, out, err) = said(&machine, &["explain", &id, "--at", at]);
@@ -61,7 +64,7 @@ fn a_past_time_is_explained_as_it_was() {
 
     let (code, _, err) = said(&machine, &["explain", &id, "--at", "-2h"]);
     assert!(
-        code == Some(4) && err.contains("capture first saw session") && err.contains("after the time asked for"),
+        code == Some(4) && err.contains("capture first saw session") && err.contains("after the requested time"),
         "{err}"
     );
     for bad in ["soon", "2126-01-01T00:00:00Z"] {

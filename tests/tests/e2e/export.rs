@@ -73,7 +73,7 @@ fn a_file_is_written_whole_and_never_replaced_unasked() {
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
     assert_eq!(fs::read_to_string(&target).unwrap(), V2);
     let (code, _, err) = here.export(&[RUN, "-o", to, "--cast-version", "3"]);
-    assert!(code == Some(5) && err.contains("already exists; --force replaces it"), "{code:?} {err}");
+    assert!(code == Some(5) && err.contains("already exists; pass --force to overwrite it"), "{code:?} {err}");
     assert_eq!(fs::read_to_string(&target).unwrap(), V2);
     assert_eq!(here.export(&[RUN, "-o", to, "--cast-version", "3", "--force"]).0, Some(0));
     assert_eq!(fs::read_to_string(&target).unwrap(), V3);

@@ -74,7 +74,7 @@ impl HookVersionsMachine {
     fn is_refused(&self, says: &str) {
         let said = self.install(&[]);
         assert_eq!(said.code, Some(5), "{}", said.err);
-        for part in [says, "claude: not installed: ", "--force"] {
+        for part in [says, "claude: hooks are not installed: ", "--force"] {
             assert!(said.err.contains(part), "{part}: {}", said.err);
         }
         assert_eq!(self.read(), SETTINGS);
@@ -135,7 +135,7 @@ fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
     let said = here.install(&[]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(
-        said.out.contains("its version was not checked") || said.err.contains("its version was not checked"),
+        said.out.contains("the version was not checked") || said.err.contains("the version was not checked"),
         "{}",
         said.err
     );
@@ -152,7 +152,7 @@ fn what_is_not_known_is_refused() {
     // The agent was used here, started by a path or an alias.
     fs::write(here.machine.claude("5a6b7c8d-0000-4000-8000-000000000001"), "{}\n").unwrap();
     here.is_refused(
-        "claude: not installed: `claude` is not on the PATH, so its version is unknown. Put it on the PATH, or use --force",
+        "claude: hooks are not installed: `claude` is not on the PATH, so its version is unknown. Put it on the PATH, or use --force",
     );
     here.machine.agent_version(Claude, "1.0.30");
     here.is_refused("claude 1.0.30 is older than 1.0.38, the oldest version that capture was tested with");
@@ -177,7 +177,7 @@ fn force_installs_all_and_tells_the_risk() {
     for (version, why) in [
         (None, "`claude` is not on the PATH"),
         (Some("1.0.30"), "older than 1.0.38"),
-        (Some("2.1.87"), "claude 2.1.87 does not know `PermissionDenied`"),
+        (Some("2.1.87"), "claude 2.1.87 does not support `PermissionDenied`"),
     ] {
         if let Some(version) = version {
             here.machine.agent_version(Claude, version);
@@ -239,7 +239,7 @@ fn other_agents_skip_what_they_do_not_know() {
     assert_eq!(install().code, Some(0));
     here.machine.agent_version(Codex, "0.120.0");
     let said = here.run(&["hooks", "status"]);
-    assert!(said.out.contains("codex 0.120.0 does not know the hook events"), "{}", said.out);
+    assert!(said.out.contains("codex 0.120.0 does not support the hook events"), "{}", said.out);
     let (code, line) = here.doctor("codex settings");
     assert!(code == Some(0) && line.contains("everything else in the file is in force"), "{line}");
     assert_eq!(install().code, Some(0));

@@ -358,10 +358,10 @@ fn what_a_refusal_would_tell_of_a_secret_file_is_asked_about_and_changes_nothing
     let env = house.machine.project().join(".env");
     fs::write(&env, "PASSWORD=other\n").unwrap();
     let mut user = house.at_terminal("edit it");
-    user.expect("which changes nothing as things are");
+    user.expect("which would change nothing now");
     user.expect("or say what to do instead: ");
     user.types("leave that file alone\n");
-    user.expect("which changes nothing as things are");
+    user.expect("which would change nothing now");
     user.expect("or say what to do instead: ");
     // While the question is open, the file changes so that the edit would apply: the user has not allowed that.
     fs::write(&env, "PASSWORD=guess\n").unwrap();
@@ -452,7 +452,7 @@ fn a_question_without_a_server_says_which_rule_would_allow_it_with_one() {
         "version = 1\n[[rule]]\nname = \"tests\"\ndecision = \"allow\"\ncommand = [\"make\", \"test\"]\n",
     );
     let mut user = house.at_terminal("work");
-    user.expect("server: only reads run unasked)");
+    user.expect("server: only reads run without asking)");
     user.expect("why you are asked: Your policy allows it (tests), but only the server applies such rules");
     user.expect("Allow it? [y]es, [n]o, or say what to do instead: ");
     user.types("n\n");
@@ -470,13 +470,19 @@ fn a_policy_that_is_not_in_force_is_what_the_first_line_says() {
     let mut user = house.at_terminal("work");
     // Lines are wrapped at the width of the terminal.
     user.expect("your policy is not in force:");
-    user.expect("(policy not in force: everything is asked)");
+    user.expect("(policy not in force: you are asked about everything)");
     user.expect("why you are asked: Your policy is not in force");
     user.expect("Allow it? [y]es, [s]ession, [n]o, or say what to do instead: ");
     user.types("y\n");
     assert_eq!(user.end().1, 0);
     let run = house.run(&["--mode", "plan", "plan"]);
-    assert!(run.err.contains("plan (policy not in force: each read is asked, the rest is denied)"), "{run:?}");
+    assert!(
+        run.err.contains(
+            "plan (policy not in force: you are asked about each read, and all other calls are \
+                              denied)"
+        ),
+        "{run:?}"
+    );
 }
 
 #[test]
@@ -627,11 +633,11 @@ fn what_cannot_be_meant_and_what_is_not_allowed_says_why() {
     let house = House::new(Api::Anthropic, Script::default());
     for (words, code, told) in [
         (&["--mode", "auto", "x"][..], 2, "sandbox"),
-        (&["--mode", "accept-edits", "x"], 5, "must be one, without --json"),
+        (&["--mode", "accept-edits", "x"], 5, "must be a terminal, without --json"),
         (&["--model", "sonnet", "x"], 2, "PROVIDER/MODEL"),
         (&["--model", "anthropic/claude-sonnet-5", "x"], 2, "ANTHROPIC_API_KEY"),
         (&["--model", "other/x", "x"], 2, "`other` is not configured"),
-        (&["--continue", "x"], 4, "no session of our own agent has worked in "),
+        (&["--continue", "x"], 4, "capture's own agent has no session in "),
         (&["--session", "12345", "x"], 4, "no session `12345`"),
         (&[], 2, "no prompt"),
     ] {
@@ -751,11 +757,7 @@ fn limits_and_the_level_of_thinking_are_told_and_sent() {
     // The model has no higher level.
     let run = house.run(&["--thinking", "max", "Read the notes"]);
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(
-        run.err.contains("has no level of thinking `max`; expected off, minimal, low, medium, high"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("has no thinking level `max`; expected off, minimal, low, medium, high"), "{}", run.err);
     house.is_clean();
 }
 

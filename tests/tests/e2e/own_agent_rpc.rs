@@ -426,12 +426,12 @@ fn what_is_not_available_says_so_and_our_own_words_work() {
     let house = House::new(Api::Anthropic, script);
     let mut client = Client::start(&house, &["--name", "A name"]);
     for (command, told) in [
-        (json!({ "type": "compact" }), "not available yet"),
-        (json!({ "type": "set_auto_compaction", "enabled": true }), "not available yet"),
-        (json!({ "type": "undo" }), "not available yet"),
-        (json!({ "type": "redo" }), "not available yet"),
-        (json!({ "type": "tasks" }), "not available yet"),
-        (json!({ "type": "bash", "command": "touch made" }), "not available"),
+        (json!({ "type": "compact" }), "not implemented"),
+        (json!({ "type": "set_auto_compaction", "enabled": true }), "not implemented"),
+        (json!({ "type": "undo" }), "not implemented"),
+        (json!({ "type": "redo" }), "not implemented"),
+        (json!({ "type": "tasks" }), "not implemented"),
+        (json!({ "type": "bash", "command": "touch made" }), "does not run commands"),
         (json!({ "type": "export_html" }), "capture export"),
         (json!({ "type": "set_steering_mode", "mode": "one-at-a-time" }), "only the mode `all`"),
         (json!({ "type": "set_model", "provider": "other", "modelId": "x" }), "`other` is not configured"),
@@ -514,10 +514,10 @@ fn what_it_may_not_do_is_refused_before_it_begins() {
         (
             &["--mode", "accept-edits"][..],
             5,
-            "needs you at the terminal, and here a program drives the session: use --mode ask",
+            "needs you at a terminal, but a program drives this session: use --mode ask",
         ),
         (&["--model", "sonnet"], 2, "PROVIDER/MODEL"),
-        (&["--continue"], 4, "no session of our own agent has worked in "),
+        (&["--continue"], 4, "capture's own agent has no session in "),
     ] {
         let output = house.command(&[&["rpc"], words].concat()).stdin(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{words:?} {output:?}");

@@ -189,7 +189,7 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
     assert_eq!(user.expect("allowed, as decided through the server"), "\r\ncapture: ");
     user.expect("touch here");
     // A key meant for the previous question does not answer this one.
-    user.expect("This question replaced another one: type the whole word.");
+    user.expect("This question replaced an earlier one: type the whole word.");
     user.expect("or say what to do instead: ");
     let here = asked(&server)["id"].as_str().unwrap().to_owned();
     user.types("y\n");
@@ -598,7 +598,7 @@ fn a_message_that_is_sent_while_a_turn_runs_is_taken_into_it() {
     let server = house.machine.serve();
     let (run, id) = working(&house, &server, &["work"]);
     let told = done(&house, &["send", &id, "work only below src"]);
-    assert!(told.contains("the running turn takes it in"), "{told}");
+    assert!(told.contains("the running turn receives it"), "{told}");
     house.model.tell("go");
     let run = ended(run);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "Done.\n"), "{run:?}");
@@ -634,11 +634,11 @@ fn a_run_without_a_terminal_is_stopped_and_the_other_commands_name_the_way_on() 
     {
         let refused = Run::of(house.machine.command(words).output().unwrap());
         assert_eq!(refused.code, Some(5), "{words:?} {refused:?}");
-        assert!(refused.err.contains("is `capture agent run`, which has no terminal of its own"), "{}", refused.err);
+        assert!(refused.err.contains("is `capture agent run`, which has no terminal"), "{}", refused.err);
         assert!(refused.err.contains(&format!("capture stop {of_run}")), "{}", refused.err);
     }
     let told = done(&house, &["stop", &of_run]);
-    assert!(told.contains("was told to end its turn"), "{told}");
+    assert!(told.contains("was asked to end its turn"), "{told}");
     let run = ended(run);
     assert_eq!(run.code, Some(1), "{run:?}");
     let findings = done(&house, &["findings", "--json"]);

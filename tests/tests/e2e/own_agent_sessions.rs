@@ -107,7 +107,7 @@ fn a_session_is_started_and_told_what_to_do() {
     // Impossible inputs are refused, and possible ones accepted.
     let (status, compact) = input(client, &session, &json!({ "do": "compact" }));
     assert_eq!(status, 409, "{compact}");
-    assert!(compact["error"]["message"].as_str().unwrap().contains("not available yet"), "{compact}");
+    assert!(compact["error"]["message"].as_str().unwrap().contains("not implemented"), "{compact}");
     let (status, model) = input(client, &session, &json!({ "do": "set_model", "model": "nobody/x" }));
     assert_eq!(status, 409, "{model}");
     let (status, model) = input(client, &session, &json!({ "do": "set_model", "model": "mine/claude-haiku-4-5" }));
@@ -257,7 +257,7 @@ fn other_agents_are_started_over_their_protocol() {
         for what in ["steer", "follow_up"] {
             let (status, refused) = input(client, &session, &json!({ "do": what, "text": "x" }));
             assert_eq!(status, 409, "{agent} {refused}");
-            assert!(refused["error"]["message"].as_str().unwrap().contains("does not take"), "{refused}");
+            assert!(refused["error"]["message"].as_str().unwrap().contains("does not accept"), "{refused}");
         }
         let (status, sent) = input(client, &session, &json!({ "do": "prompt", "text": "and once more" }));
         assert_eq!(status, 200, "{agent} {sent}");

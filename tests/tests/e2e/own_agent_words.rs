@@ -98,7 +98,7 @@ fn what_another_program_wrote_into_a_sessions_file_is_reported_and_the_history_s
     assert_eq!((run.code, run.out.as_str()), (Some(0), "Still two.\n"), "{run:?}");
     let path = house.file();
     let name = path.file_name().unwrap().to_str().unwrap();
-    assert!(run.err.contains(name) && run.err.contains("does not follow from what was said before"), "{run:?}");
+    assert!(run.err.contains(name) && run.err.contains("does not continue the conversation before it"), "{run:?}");
     let text = fs::read_to_string(&path).unwrap();
     let answer = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let read = answer.filter(|entry| entry["data"]["phase"] == "sent").map(|entry| entry["data"]["blocks"].as_u64());
@@ -178,7 +178,7 @@ fn without_a_policy_every_command_says_what_the_own_agent_does_unasked() {
         let output = house.machine.command(words).current_dir(house.machine.project()).output().unwrap();
         String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let rule = "does not exist: capture's own agent does what only reads the workspace; everything else is left to you";
+    let rule = "does not exist: capture's own agent reads the workspace without asking; you decide everything else";
     assert!(printed(&["doctor"]).contains(rule));
     assert!(printed(&["policy", "check"]).contains(rule));
     let own = |command: &str| printed(&["policy", "test", "--agent", "capture", command]);

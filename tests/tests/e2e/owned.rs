@@ -240,12 +240,12 @@ fn nobody_there_is_no() {
         let machine = machine(READ_ONLY);
         let came = drive(&machine, agent, &[], &[ask("ls")]).came();
         assert_eq!((word(agent, &came.heard[0]).as_str(), came.code), (no(agent), Some(0)), "{}", came.err);
-        assert!(came.err.contains("server is not running, so nobody could decide"), "{}", came.err);
+        assert!(came.err.contains("server is not running, so the request could not be decided"), "{}", came.err);
         // With a server, but without anyone who decides.
         let server = machine.serve();
         let came = drive(&machine, agent, &["--wait", "1"], &[ask("touch x")]).came();
         assert_eq!(word(agent, &came.heard[0]), no(agent), "{}", came.err);
-        assert!(came.err.contains("nobody decided within 1 seconds"), "{}", came.err);
+        assert!(came.err.contains("no decision within 1 seconds"), "{}", came.err);
         approval(&server, "answered_elsewhere");
     }
     // The server stops while the driver waits.
@@ -387,7 +387,7 @@ fn the_user_at_the_terminal_is_asked() {
     let more = [(STEPS, steps_file.to_str().unwrap()), ("PATH", path.as_str())];
     let mut user = User::start_with(&machine, "\"$PROGRAM\" agent drive --agent codex -- do it", &more);
     if by_agent {
-        user.expect("server is not running, so nobody could decide");
+        user.expect("server is not running, so the request could not be decided");
         return;
     }
     user.expect("touch x");
@@ -423,7 +423,7 @@ fn the_user_at_the_terminal_is_asked() {
     let here = held(&server);
     assert_eq!(self::said(&machine, &["approve", here["id"].as_str().unwrap()]).0, Some(0));
     user.expect("touch b");
-    user.expect("This question replaced another one: type the whole word.");
+    user.expect("This question replaced an earlier one: type the whole word.");
     user.expect("[yes/No] ");
     user.types("y\n");
     user.expect("Type yes or no: ");

@@ -52,7 +52,7 @@ fn runs_that_a_reboot_cut_off_are_offered() {
     machine.configure("autostart = false\n");
     machine.agent_script(events::Provider::Claude, CLAUDE);
     let mut server = machine.serve();
-    assert!(says(&machine, &["resume", "--last"], 4).contains("no run was cut off"));
+    assert!(says(&machine, &["resume", "--last"], 4).contains("no run was interrupted by a reboot or a crash"));
     let cwd = machine.project();
     let begin = |server: &tests::program::Server, n: u64, asks: &str| {
         let id = session(n);
@@ -65,7 +65,11 @@ fn runs_that_a_reboot_cut_off_are_offered() {
         (id, run)
     };
     let (first, _) = begin(&server, 1, "mend the roof");
-    assert!(says(&machine, &["resume", "--last"], 4).contains("no run was cut off"), "it runs");
+    assert!(
+        says(&machine, &["resume", "--last"], 4).contains("no run was interrupted by a reboot or a crash"),
+        "it \
+                                                               runs"
+    );
     assert!(says(&machine, &["resume", &first], 5).contains("is running"));
     // Simulates a reboot: no process ends cleanly.
     server.kill();
@@ -137,7 +141,9 @@ fn a_restarted_run_resumes_its_session() {
         machine.command(&["run", "--detach", "--name", "gone", "--", "sleep", "9999"]).current_dir(&gone).output();
     assert!(started.unwrap().status.success());
     fs::remove_dir(&gone).unwrap();
-    assert!(says(&machine, &["restart", "gone"], 4).contains("run gone was not stopped: its directory is gone"));
+    assert!(
+        says(&machine, &["restart", "gone"], 4).contains("run gone was not stopped: its directory no longer exists")
+    );
     assert!(says(&machine, &["runs"], 0).contains("gone"));
 }
 

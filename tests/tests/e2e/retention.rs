@@ -139,7 +139,7 @@ fn nothing_of_a_forgotten_session_is_left() {
     assert!(!holds(&machine.data(), &word).is_empty());
 
     let text = says(&machine, &["forget", &id, "--dry-run"], 0);
-    has(&text, &["would remove 1 session", "own.db", "a backup that still holds it", "kept.db"]);
+    has(&text, &["would remove 1 session", "own.db", "a backup that still contains this data", "kept.db"]);
     has(&says(&machine, &["forget", &id], 5), &["--yes"]);
     assert!(known(&server, &id));
     has(&says(&machine, &["forget", &id, "--yes"], 0), &["removed 1 session"]);

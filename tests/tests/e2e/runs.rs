@@ -269,7 +269,7 @@ fn a_name_belongs_to_one_active_run() {
         let output = here.machine.command(&words).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    let taken = format!("capture: the name `mine` is taken by run {}\n", first["run"].as_str().unwrap());
+    let taken = format!("capture: the name `mine` is used by run {}\n", first["run"].as_str().unwrap());
     assert_eq!(again(&["--detach"]), (Some(5), taken.clone()));
     assert_eq!(again(&[]), (Some(5), taken), "also without a terminal");
     here.start(&["--name", "yours"]);
@@ -310,7 +310,7 @@ fn a_run_is_renamed_restarted_and_stopped() {
     let other = here.start_script("web", script);
     here.until_screen_shows(&first, "ready");
     // A name belongs to one run and is known at once.
-    let taken = format!("capture: the name `web` is taken by run {other}\n");
+    let taken = format!("capture: the name `web` is used by run {other}\n");
     assert_eq!(here.says(&["rename", "api", "web"]), (Some(5), taken));
     assert_eq!(here.says(&["rename", "api", " "]).0, Some(2));
     assert_eq!(here.says(&["rename", "api", "server"]), (Some(0), "run api is now server\n".to_owned()));

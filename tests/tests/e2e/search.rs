@@ -86,9 +86,9 @@ fn a_query_that_does_not_parse_names_the_column() {
     let error = answer.json()["error"].clone();
     assert_eq!(error["code"], "bad_parameter");
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("q: unknown agent `nobody` at column 7"), "{message}");
+    assert!(message.contains("q: column 7: unknown agent `nobody`"), "{message}");
     let (ok, text) = says(&machine, &["search", "foo (bar"]);
-    assert!(!ok && text.contains("missing `)` for the `(` at column 5"), "{text}");
+    assert!(!ok && text.contains("column 5: the `(` is not closed"), "{text}");
     assert_eq!(server.client.get("/api/v1/search").unwrap().status, 400);
 }
 

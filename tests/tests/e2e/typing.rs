@@ -194,7 +194,7 @@ fn text_is_refused_in_menus() {
         assert_eq!(here.got(), "", "{shows}");
         // Forced input is reported as such.
         let out = here.done(&["send", "one", "--force", "hello there"]);
-        assert!(out.starts_with("forced: typed without a look at the screen"), "{out}");
+        assert!(out.starts_with("forced: typed without checking the screen"), "{out}");
         eventually("the text", || (here.got() == "hello there\n").then_some(()));
     }
 }

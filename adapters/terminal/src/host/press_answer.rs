@@ -102,7 +102,7 @@ pub fn may_press(press: &Press, facts: &TerminalFacts<'_>) -> Result<(), Pressed
         return Err(Pressed::No("the program has not yet read earlier input"));
     }
     if facts.typed.is_some_and(|ago| ago < HANDS_OFF) {
-        return Err(Pressed::No("somebody is typing"));
+        return Err(Pressed::No("another client is typing"));
     }
     if !facts.raw {
         return Err(Pressed::No("the program reads lines, not single keys"));

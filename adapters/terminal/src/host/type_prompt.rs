@@ -20,7 +20,7 @@ use crate::screen::{Observer, PromptMark};
 /// Minimum time since the user last typed before text is typed: their own text may still be in the input line.
 const HANDS_OFF: Duration = Duration::from_secs(5);
 /// The reason reported when typing is refused for this.
-const SOMEBODY_TYPES: &str = "somebody is typing";
+const SOMEBODY_TYPES: &str = "another client is typing";
 /// Delay between a text and its Enter, ms: agents treat input that arrives in one piece as a paste.
 const BEFORE_ENTER_MS: i64 = 300;
 /// Time within which the screen must show a typed text, ms.

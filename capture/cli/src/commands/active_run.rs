@@ -57,8 +57,8 @@ fn no_terminal(run: &Run) -> String {
     let id = run.hello.name.as_deref().map_or_else(|| run.id.to_string(), safe);
     let command = safe(&run.hello.command.join(" "));
     format!(
-        "run {id} is `{command}`, which has no terminal of its own: `capture send {id} TEXT` gives it a message, and \
-         `capture stop {id}` ends it"
+        "run {id} is `{command}`, which has no terminal: `capture send {id} TEXT` sends it a message, and `capture \
+         stop {id}` stops it"
     )
 }
 

@@ -34,30 +34,31 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum AgentCommand {
-    /// Give our own agent one prompt and print its answer.
+    /// Give capture's own agent one prompt and print its answer.
     ///
-    /// Reads of the workspace are done at once. For everything else you are asked at this terminal; what you do not
-    /// answer is not done. Text that is piped in goes before the prompt. Exit code 1: it failed; 3: a limit was reached;
-    /// 5: it was refused.
+    /// The agent reads the workspace without asking. For everything else it asks you at this terminal, and skips a call
+    /// if you do not answer. Piped text is placed before the prompt. Exit codes: 1 if the turn failed, 3 if a limit was
+    /// reached, 5 if it was refused, 6 if all calls were skipped.
     #[command(after_help = "Examples:
   capture agent run --model anthropic/claude-sonnet-5 Where is the configuration read?
   git diff | capture agent run --continue Review this change")]
     Run(Box<RunArguments>),
-    /// Drive our own agent from a program: commands on standard input, answers and events on standard output.
+    /// Drive capture's own agent from a program: commands on standard input, answers and events on standard output.
     ///
-    /// The lines of JSON are those of pi's RPC mode. Permission requests go to the program as `extension_ui_request`. The
-    /// session ends with standard input.
+    /// The JSON lines use the protocol of pi's RPC mode. The agent sends permission requests to the program as
+    /// `extension_ui_request`. The session ends when standard input ends.
     Rpc(Box<RpcArguments>),
-    /// Show what each request of a session read from the provider's cache, what was expected, and why it was less.
+    /// Show how many tokens each request of a session read from the provider's cache, how many were expected, and why
+    /// fewer were read.
     ///
-    /// Of a session of another agent, show how much of its input was read from the cache.
+    /// For a session of another agent, show the share of its input that was read from the cache.
     Cache(CacheArguments),
-    /// Give an agent one prompt, without its user interface, and print what it writes.
+    /// Give an agent one prompt, without its user interface, and print its output.
     ///
     /// Your policy decides permission requests. If it leaves a request to you, answer at this terminal or with `capture
     /// approve` and `capture deny`.
     Drive(drive::Arguments),
-    /// Inspect a session file in the format of the agent pi, or change where the session continues.
+    /// Inspect a session file in pi's format, or change the entry at which the session continues.
     Session(session::Arguments),
 }
 
@@ -150,8 +151,8 @@ fn observed_cache(total: &UsageSums) -> anyhow::Result<ExitCode> {
     match total.cache_hit_rate {
         Some(rate) => writeln!(
             out,
-            "{:.1} % of the input was read from the cache, in {} calls. What each call read is known only of sessions of \
-             capture's own agent.",
+            "{:.1} % of the input was read from the cache, in {} calls. Figures for each call exist only for sessions \
+             of capture's own agent.",
             rate * 100.0,
             total.calls
         )?,

@@ -31,16 +31,16 @@ use printing::{asked::block, is_with_a_person, safe, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Show only this request, with everything needed to decide it: its id, or at least 3 characters from the start
-    /// or end of it.
+    /// Show only this request, with everything needed to decide it: its id, or at least 3 characters from the start or
+    /// end of its id.
     pub(super) id: Option<String>,
     /// Include closed requests.
     #[arg(long, short)]
     all: bool,
-    /// Keep the list on screen and up to date.
+    /// Keep the list on the screen and update it.
     #[arg(long, short, conflicts_with = "id")]
     watch: bool,
-    /// Only requests of this session: its id, or at least 3 characters from the start or end of it.
+    /// Only requests of this session: its id, or at least 3 characters from the start or end of its id.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Maximum number of requests.
@@ -50,10 +50,10 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
-    /// The request: its id, or at least 3 characters from the start or end of it. If omitted, choose from the
+    /// The request: its id, or at least 3 characters from the start or end of its id. If omitted, choose from the
     /// pending requests.
     id: Option<String>,
-    /// What to allow.
+    /// The requests to allow.
     #[arg(long, value_enum, default_value_t = GrantScope::Once)]
     scope: GrantScope,
     /// The answer to a question: the number or text of an option. If there are several questions, pass `--answer
@@ -70,7 +70,7 @@ pub(super) struct Approve {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Deny {
-    /// The request: its id, or at least 3 characters from the start or end of it. If omitted, choose from the
+    /// The request: its id, or at least 3 characters from the start or end of its id. If omitted, choose from the
     /// pending requests.
     id: Option<String>,
     /// The reason to give to the agent.
@@ -82,9 +82,10 @@ pub(super) struct Deny {
 enum GrantScope {
     /// Only this request.
     Once,
-    /// This request, and identical ones later in this session, until the server stops.
+    /// This request and later identical requests of this session, until the server stops.
     Session,
-    /// This request, and all that the rule you are shown covers, in any session: saves it in your policy after you confirm it.
+    /// This request and every request the displayed rule covers, in any session. The rule is saved in your policy after
+    /// you confirm.
     Rule,
 }
 
@@ -210,8 +211,8 @@ fn whole(shown: &ApprovalView) -> String {
                 "\nthe agent's hook is waiting for the answer: capture approve ID, capture deny ID\n"
             }
             Some(DecidedVia::Protocol) if approval.provider == Provider::Capture => {
-                "\ncapture's own agent is waiting for the answer. It has no sandbox: what you allow runs with your \
-                 rights. capture approve ID, capture deny ID\n"
+                "\ncapture's own agent is waiting for the answer. It has no sandbox: calls that you allow run as your \
+                 user. capture approve ID, capture deny ID\n"
             }
             Some(DecidedVia::Protocol) => {
                 "\n`capture agent drive` is waiting for the answer: capture approve ID, capture deny ID\n"
@@ -263,7 +264,11 @@ fn described(shown: &ApprovalView) -> String {
         line("checked", &format!("{} ({about})", safe(&file.path)));
     }
     if shown.more_files {
-        line("warning", "it may run or change more files than were checked; a decision does not cover their contents");
+        line(
+            "warning",
+            "the call may run or change more files than capture checked; your decision does not cover the \
+                         contents of the others",
+        );
     }
     if let Some(policy) = &shown.policy {
         let decision = match policy.decision {
@@ -341,8 +346,8 @@ fn screen_of(client: &Client, approval: &Approval) -> anyhow::Result<String> {
     let filled = picture.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     let rows: String = picture.lines[..filled].iter().map(|line| format!("│{}\n", safe(line))).collect();
     Ok(format!(
-        "\nThe above was read from the agent's screen, where there may be more. This is the screen; a key answers its \
-         dialog:\n┌─\n{rows}└─\n"
+        "\nThe text above was read from the agent's screen and may be incomplete. This is the whole screen; to answer \
+         its dialog, capture presses a key:\n┌─\n{rows}└─\n"
     ))
 }
 
@@ -379,12 +384,12 @@ fn why_no_rule(approval: &Approval) -> &'static str {
             "for a request that names files, a rule can be saved only at the agent's terminal (`r`); use `--scope once` here"
         }
         (true, _) => {
-            "capture saves no rule for a request that names files, because the rule would not depend on their content; use \
+            "capture saves no rule for a request that names files, because the rule would not check their content; use \
              `--scope once`, or write the rule with `capture policy edit`"
         }
         (false, Some(ApprovalKind::Command)) => {
-            "no rule can allow exactly this command: capture does not understand all of it, or it names files, and the rule \
-             would not depend on their content; use `--scope once`"
+            "no rule can allow exactly this command: capture cannot parse all of it, or it names files whose content \
+             the rule would not check; use `--scope once`"
         }
         (false, _) => {
             "no rule can allow exactly this request: capture does not understand all of it; use `--scope once`"
@@ -406,7 +411,7 @@ fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> any
     if !yes {
         if context.json || !std::io::stdin().is_terminal() {
             return Err(Failed::Refused(
-                "cannot ask for confirmation without a terminal; pass --yes to accept the rule".into(),
+                "cannot ask for confirmation without a terminal; pass --yes to save the rule".into(),
             )
             .into());
         }

@@ -36,7 +36,7 @@ struct Arguments {
     /// Connect to the server over TCP instead of its Unix socket.
     #[arg(long, global = true)]
     tcp: bool,
-    /// Do not page long output.
+    /// Do not show long output in a pager.
     #[arg(long, global = true)]
     no_pager: bool,
 }
@@ -72,8 +72,8 @@ enum Command {
     Events(events::Arguments),
     /// Search prompts, answers, commands, outputs and errors of all sessions.
     ///
-    /// Words must all occur; put phrases in double quotes (and the query in single quotes, for the shell). Fields are
-    /// session, agent, kind, tool, time, cwd, project, model, outcome, file and text.
+    /// A text must contain all words of the query. Put phrases in double quotes, and the whole query in single quotes
+    /// for the shell. The fields are session, agent, kind, tool, time, cwd, project, model, outcome, file and text.
     #[command(after_help = "Examples:
   capture search connection refused --since 7d
   capture search '\"connection refused\" -kind:output' --agent claude
@@ -81,18 +81,18 @@ enum Command {
   capture search 'tokenzier~1 time:2026-11-01..2026-11-05' --sort time
   capture search --status")]
     Search(search::Arguments),
-    /// Show what needs you, the most urgent first.
+    /// List the sessions that need you, most urgent first.
     ///
-    /// Permission requests and questions come first, then failures, sessions that are stuck, and finished turns; of one
-    /// kind what is risky, then what has waited longest.
+    /// Permission requests and questions come first, then failures, stuck sessions and finished turns. Within each
+    /// kind, risky requests come first, then the sessions that have waited longest.
     #[command(after_help = "Examples:
   capture next
   capture next 1 --json")]
     Next(next::Arguments),
-    /// Show what happened in all sessions, by time.
+    /// Show what happened in all sessions, in chronological order.
     ///
-    /// Prompts, ends of turns, permission requests and their answers, questions, errors, failed tools, findings, and
-    /// beginnings and ends of sessions. `capture events` shows everything of one session.
+    /// The log contains prompts, ends of turns, permission requests and their answers, questions, errors, failed tools,
+    /// findings, and starts and ends of sessions. `capture events` shows all events of one session.
     #[command(after_help = "Examples:
   capture log --since 2h
   capture log --failures --agent claude,codex
@@ -100,14 +100,14 @@ enum Command {
     Log(log::Arguments),
     /// Add labels to a session or remove them.
     ///
-    /// Rules of the policy, and automatic actions (`[[actions]]` in the configuration), can require a label.
+    /// Policy rules and automatic actions (`[[actions]]` in the configuration) can require a label.
     #[command(after_help = "Examples:
   capture label 7K3M9QXT team=web
   capture label 7K3M9QXT team-")]
     Label(label::Arguments),
     /// Write a note on a session, or list its notes.
     ///
-    /// Notes are part of the session's history: searches find them, and they stay.
+    /// Notes are stored as events of the session: searches find them, and they cannot be deleted.
     #[command(after_help = "Examples:
   capture note 7K3M9QXT \"waits for the review of #214\"
   capture note 7K3M9QXT")]
@@ -142,21 +142,21 @@ enum Command {
   capture resume --last")]
     Resume(resume::Arguments),
 
-    /// Forget sessions with their sub-agents: nothing of them is left, and they are not read again.
+    /// Remove all data of sessions and their sub-agents. capture never reads these sessions again.
     #[command(after_help = "Examples:
   capture forget 7K3M9QXT --dry-run
   capture forget 7K3M9QXT --yes")]
     Forget(retention::ForgetArguments),
-    /// Remove old sessions to save space; they are not read again. Running sessions are never removed.
+    /// Remove old sessions to save space, but never running ones. capture does not read removed sessions again.
     #[command(after_help = "Examples:
   capture prune --older-than 90d --dry-run
   capture prune --larger-than 5GB --project ~/src/old --yes")]
     Prune(retention::PruneArguments),
-    /// Copy the database to a file, also while the server writes.
+    /// Copy the database to a file, even while the server is running.
     #[command(after_help = "Example:
   capture backup ~/capture-backup.db")]
     Backup(retention::BackupArguments),
-    /// Put a backup in the place of the database, while no server runs.
+    /// Replace the database with a backup. The server must be stopped.
     #[command(after_help = "Example:
   capture restore ~/capture-backup.db")]
     Restore(retention::RestoreArguments),
@@ -184,17 +184,18 @@ enum Command {
   capture send fix-login \"run the tests again\"
   capture send fix-login --keys esc")]
     Send(send::Arguments),
-    /// Stop a run: end its program, first politely and after 5 seconds by force.
+    /// Stop a run: ask its program to end, and kill it after 5 seconds.
     ///
-    /// The program gets the signal SIGHUP, as when its terminal closes. If it has not ended after 5 seconds, it is killed.
+    /// The program receives SIGHUP, as if its terminal had closed. If the program is still running after 5 seconds, it
+    /// is killed.
     #[command(after_help = "Examples:
   capture stop fix-login
   capture stop fix-login --now")]
     Stop(stop::Arguments),
     /// Stop a run and start it again in the background, in its directory and under its name.
     ///
-    /// If the agent can resume the session, it is resumed, without the options of the first start. Otherwise the same
-    /// command line runs again.
+    /// If the agent can resume the session, capture resumes it without the options of the first start. Otherwise
+    /// capture runs the same command line again.
     #[command(after_help = "Examples:
   capture restart fix-login
   capture restart fix-login --fresh")]
@@ -203,7 +204,7 @@ enum Command {
     #[command(after_help = "Example:
   capture rename fix-login login")]
     Rename(stop::Rename),
-    /// Queue a prompt, to be typed when the agent is ready for it.
+    /// Queue a prompt. capture types it when the agent is ready.
     #[command(after_help = "Examples:
   capture queue fix-login \"then update the changelog\"
   capture queue fix-login
@@ -272,7 +273,7 @@ enum Command {
   capture hooks install --dry-run
   capture hooks status")]
     Hooks(hooks::Arguments),
-    /// Print the settings with which an agent sends its telemetry to capture.
+    /// Print the settings that make an agent send its telemetry to capture.
     #[command(after_help = "Example:
   capture telemetry env claude")]
     Telemetry(telemetry::Arguments),
@@ -282,12 +283,12 @@ enum Command {
   capture agent drive --agent codex \"fix the failing test\"
   capture agent session tree session.jsonl")]
     Agent(agent::Arguments),
-    /// Serve MCP on standard input and output: tools with which an agent follows other sessions.
+    /// Serve MCP on standard input and output: tools that let an agent follow other sessions.
     ///
-    /// The tools read sessions, conversations, searches, permission requests and findings. Those that change something
-    /// have to be allowed by name, and processes that an agent started cannot use them. Agents start it themselves once
-    /// it is added to them: `claude mcp add --scope user capture -- capture mcp`, `codex mcp add capture -- capture mcp`,
-    /// `gemini mcp add --scope user capture capture mcp`.
+    /// The tools read sessions, conversations, searches, permission requests and findings. Tools that change something
+    /// must be allowed by name with `--allow`, and processes that an agent started cannot use them. Add the server to
+    /// an agent once, and the agent starts it when needed: `claude mcp add --scope user capture -- capture mcp`, `codex
+    /// mcp add capture -- capture mcp`, `gemini mcp add --scope user capture capture mcp`.
     #[command(after_help = "Examples:
   capture mcp
   capture mcp --allow label")]
@@ -334,7 +335,7 @@ enum Command {
     #[command(after_help = "Example:
   capture uninstall")]
     Uninstall(uninstall::Arguments),
-    /// Show what is set up and what is not: hooks, notifications, completions.
+    /// Show which parts are set up and which are not: hooks, notifications, completions.
     #[command(after_help = "Examples:
   capture setup
   capture setup --dismiss")]

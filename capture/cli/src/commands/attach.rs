@@ -15,13 +15,13 @@ use super::{active_run, detach_key::DetachKeyArgument, run::finish, seen};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, or at least 3 characters from the start or end of it; or the session it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     run: String,
     /// Watch without typing.
     #[arg(long)]
     read_only: bool,
-    /// Take over typing and the size from the terminal that is already attached; without it, this terminal only
-    /// watches.
+    /// Take control of typing and the size from the terminal that is already attached. Without `--take`, this terminal
+    /// only watches.
     #[arg(long, conflicts_with = "read_only")]
     take: bool,
     /// Key that detaches the terminal: `none`, or a ctrl- key such as `ctrl-]`.
@@ -35,7 +35,7 @@ const NOTICE: Duration = Duration::from_millis(1500);
 /// Explains why input typed here does not reach the run.
 fn say_that_it_watches() {
     printing::print_error_line(
-        "capture: another terminal is attached, so this one only watches; `--take` takes over typing",
+        "capture: another terminal is attached, so this one only watches; `--take` takes control",
     );
     // The channel never receives a message; this only waits.
     crossbeam_channel::after(NOTICE).recv().ok();

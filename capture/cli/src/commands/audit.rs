@@ -29,13 +29,14 @@ pub(super) struct Arguments {
 enum AuditCommand {
     /// Check the whole audit record for rows that were changed, removed or inserted.
     Verify {
-        /// The last row that an earlier `audit verify` printed, to detect that the record was replaced since then.
+        /// The last row that an earlier `audit verify` printed. A record that was replaced since then does not contain
+        /// this row.
         #[arg(long, value_name = "SEQUENCE:HASH")]
         head: Option<String>,
     },
     /// Show the last rows of the audit record.
     Show {
-        /// Only rows about this permission request: its id, or at least 3 characters from the start or end of it.
+        /// Only rows about this permission request: its id, or at least 3 characters from the start or end of its id.
         approval: Option<String>,
         /// Maximum number of rows.
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = count, allow_negative_numbers = true)]
@@ -93,7 +94,8 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
     let printed = if context.json {
         context.print_json(&Verified { whole, rows, head, broken: wrong.clone() })
     } else if whole {
-        super::context::print_line(&format!("the audit record is intact: {rows} rows, last row {head}"))
+        let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+        super::context::print_line(&format!("the audit record is intact: {rows}, last row {head}"))
     } else {
         Ok(())
     };
@@ -113,10 +115,10 @@ fn unverified(error: &VerifyError) -> Failed {
             ReadFailure::Io => "check that the data directory exists and is readable",
             ReadFailure::Damaged => "the database file is damaged; restore it from a backup",
             ReadFailure::Full | ReadFailure::ReadOnly | ReadFailure::Other => {
-                "whether the record is intact is not known"
+                "capture cannot tell whether the record is intact"
             }
         },
-        VerifyError::Head(_) => "check that it is a readable file",
+        VerifyError::Head(_) => "check that the file is readable",
     };
     Failed::Unreadable(format!("cannot verify the audit record: {error}; {hint}"))
 }

@@ -25,9 +25,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// List all settings with their values; `(default)` marks those that the file does not set.
+    /// List all settings with their values; `(default)` marks settings that the file does not set.
     Show,
-    /// Print one setting, such as `status.idle_after_s`; `(default)` marks one that the file does not set.
+    /// Print one setting, such as `status.idle_after_s`, and `(default)` if the file does not set it.
     Get {
         /// The dotted key, such as `status.idle_after_s`.
         key: String,
@@ -36,10 +36,10 @@ enum ConfigCommand {
     Set {
         /// The dotted key, such as `status.idle_after_s`.
         key: String,
-        /// The value, as in TOML: `60`, `true`, `["/srv"]`. A text needs no quotes.
+        /// The value, as in TOML: `60`, `true`, `["/srv"]`. A string needs no quotes.
         ///
-        /// A list is set as a whole, also one of tables: `notify.rules '[{ kind = "idle", loudness = "normal" }]'`.
-        /// For several entries, `capture config edit` is easier.
+        /// A list is replaced as a whole, including a list of tables: `notify.rules '[{ kind = "idle", loudness =
+        /// "normal" }]'`. For several entries, `capture config edit` is easier.
         value: String,
     },
     /// Remove one setting from the file, so that its default applies.
@@ -47,7 +47,7 @@ enum ConfigCommand {
         /// The dotted key, such as `status.idle_after_s`.
         key: String,
     },
-    /// Edit the configuration file in your editor, and check it before it is saved.
+    /// Edit the configuration file in your editor, and check it before saving.
     Edit,
     /// Check the configuration file.
     Check,
@@ -205,7 +205,7 @@ fn set(document: &mut DocumentMut, key: &str, text: &str) -> anyhow::Result<()> 
     let (tables, name) = split(key)?;
     if let Some(above) = setting_above(key) {
         let why = if above.value.is_array() {
-            "a list, which is set as a whole; `capture config edit` changes a part"
+            "a list; set the whole list, or change a part with `capture config edit`"
         } else {
             "one setting, not a group of settings"
         };
@@ -305,7 +305,7 @@ mod tests {
         assert!(unset(&mut document, "status.idle_after_s").is_err());
         let why = |key: &str| set(&mut "".parse().unwrap(), key, "1").unwrap_err().to_string();
         assert!(why("autostart.x").contains("`autostart` is one setting, not a group"), "{}", why("autostart.x"));
-        assert!(why("notify.rules.kind").contains("`notify.rules` is a list, which is set as a whole"));
+        assert!(why("notify.rules.kind").contains("`notify.rules` is a list; set the whole list"));
         assert!(set(&mut document, "status.", "1").is_err());
     }
 }

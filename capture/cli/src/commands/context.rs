@@ -122,9 +122,22 @@ pub(super) fn active_sessions(client: &Client, most: usize) -> anyhow::Result<Ve
     Ok(client.get::<ListSessions>("", &query)?.sessions)
 }
 
+/// The text without the numbers of system errors: `No such file or directory (os error 2)`.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let mut words = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')').filter(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit())) {
+            Some((_, rest)) => words += rest,
+            None => words += &format!(" (os error {part}"),
+        }
+    }
+    words
+}
+
 /// Prints an error.
 pub(super) fn complain(text: &str) {
-    for (index, line) in text.lines().enumerate() {
+    for (index, line) in without_numbers(text).lines().enumerate() {
         let line = printing::safe(line);
         printing::print_error_line(&format!("{}{line}", if index == 0 { "capture: " } else { "  " }));
     }

@@ -18,10 +18,10 @@ pub(super) struct Arguments {
     /// Only sessions of these agents.
     #[arg(long, value_delimiter = ',', value_parser = super::words::one_of(Provider::ALL, Provider::as_str))]
     agent: Vec<Provider>,
-    /// The directory to write to, a file for each session; `-` writes everything to standard output.
+    /// Directory to write to, one file per session; `-` writes everything to standard output.
     #[arg(long, value_name = "DIR|-")]
     out: PathBuf,
-    /// Overwrite files that exist.
+    /// Overwrite existing files.
     #[arg(long)]
     force: bool,
 }

@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     /// Extra argument for the agent's program; can be repeated.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     agent_arg: Vec<OsString>,
-    /// Deny a request that nobody has decided after this many seconds.
+    /// Deny a permission request that has no decision after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = seconds(1..=3_600))]
     wait: u32,
     /// Be the host of a session that the server started.

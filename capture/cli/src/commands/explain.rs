@@ -79,7 +79,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     match &screen {
         Some(screen) if arguments.screen => explain_screen(&mut out, screen)?,
-        Some(_) => writeln!(out, "\n--screen shows how its screen is read")?,
+        Some(_) => writeln!(out, "\n--screen shows how capture reads the session's screen")?,
         None if arguments.screen => writeln!(out, "\nno screen: the session is not in a terminal of `capture run`")?,
         None => {}
     }
@@ -91,7 +91,7 @@ fn unseen(error: ClientError, session: &Session, at: Option<Timestamp>) -> anyho
     match (error.status(), at) {
         (Some(404), Some(at)) if session.started_at > at => {
             let (id, first) = (style::short(&session.id), style::local(session.started_at));
-            Failed::NotFound(format!("capture first saw session {id} at {first}, after the time asked for")).into()
+            Failed::NotFound(format!("capture first saw session {id} at {first}, after the requested time")).into()
         }
         _ => error.into(),
     }
@@ -124,8 +124,8 @@ fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std
     }
     writeln!(out, "{}", prose(&format!("decided: {}", moment.account.rule.words()), INDENT))?;
     for (title, standings) in [
-        ("evidence for it", &[ClaimStanding::Decides, ClaimStanding::Agrees][..]),
-        ("evidence against it", &[ClaimStanding::Weaker, ClaimStanding::Overruled]),
+        ("evidence for this state", &[ClaimStanding::Decides, ClaimStanding::Agrees][..]),
+        ("evidence against this state", &[ClaimStanding::Weaker, ClaimStanding::Overruled]),
         ("not counted", &[ClaimStanding::NotYet, ClaimStanding::Over]),
     ] {
         let claims: Vec<_> = moment.account.claims.iter().filter(|c| standings.contains(&c.standing)).collect();
@@ -145,9 +145,9 @@ fn line(claim: &WeighedClaim, now: Timestamp) -> String {
     let age = style::age(*at, now);
     let seconds = |of: Timestamp| format!("{:.1}s", of.since_ms(now).max(0) as f64 / 1000.0);
     let limit = match (claim.standing, claim.from, claim.until) {
-        (ClaimStanding::NotYet, Some(from), _) => format!(", counts in {}", seconds(from)),
-        (ClaimStanding::Over, _, _) => ", has run out".to_owned(),
-        (_, _, Some(until)) => format!(", for {} more", seconds(until)),
+        (ClaimStanding::NotYet, Some(from), _) => format!(", takes effect in {}", seconds(from)),
+        (ClaimStanding::Over, _, _) => ", expired".to_owned(),
+        (_, _, Some(until)) => format!(", expires in {}", seconds(until)),
         (_, _, None) => String::new(),
     };
     let agent = claim.agent.as_deref().map_or_else(String::new, |agent| format!("sub-agent {}: ", safe(agent)));
@@ -190,7 +190,7 @@ fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<
         let outcome = match rule.outcome {
             RuleMatch::Chosen => "MATCHES, and decides".to_owned(),
             RuleMatch::Below => "matches; a rule above it decides".to_owned(),
-            RuleMatch::Debouncing { ms } => format!("matches; must hold for {ms} ms more"),
+            RuleMatch::Debouncing { ms } => format!("matches; must keep matching for {ms} ms"),
             RuleMatch::Held => "matches; the previous rule's claim is kept for a moment".to_owned(),
             RuleMatch::NoMatch => "no".to_owned(),
         };
@@ -199,7 +199,7 @@ fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<
             let (region, pattern) = (safe(&check.region), shortened(&check.pattern));
             let words = match (check.need, check.found.as_deref()) {
                 (Need::None, Some(found)) => {
-                    format!("in {region}: `{}`, which must not be there ({pattern})", shortened(found))
+                    format!("in {region}: `{}`, which must not appear ({pattern})", shortened(found))
                 }
                 (Need::None, None) => continue,
                 (Need::All | Need::Any, Some(found)) => format!("in {region}: `{}`", shortened(found)),
@@ -209,7 +209,7 @@ fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<
         }
     }
     if screen.kept {
-        writeln!(out, "no rule matches now: the last claim still holds")?;
+        writeln!(out, "no rule matches now; the last claim still applies")?;
     }
     if screen.panics > 0 {
         writeln!(out, "the parser failed {} times; the screen was reset", screen.panics)?;

@@ -26,8 +26,8 @@ use super::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session or the run: a name, an id, or at least 3 characters from the start or end of an id. Of a recording
-    /// also its file.
+    /// The session or the run: its name, its id, or at least 3 characters from the start or end of its id. A recording
+    /// can also be given as a file.
     #[arg(value_name = "RUN|SESSION|FILE")]
     what: PathBuf,
     /// The format: `cast` for the recording of a run's terminal, the others for a session's conversation [default: the
@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     /// The asciicast version. All players can read version 2.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "v2")]
     cast_version: CastVersionArgument,
-    /// With `--format otlp`, also export what was asked, said and done, without secrets.
+    /// With `--format otlp`, also export prompts, answers, and inputs and outputs of tools, with secrets removed.
     #[arg(long)]
     texts: bool,
     /// Write to this file instead of standard output.
@@ -69,9 +69,10 @@ enum ExportFormat {
     Md,
     /// The conversation as a page for the browser, in one file.
     Html,
-    /// The conversation as JSON, an item a line.
+    /// The conversation as JSON, one item per line.
     Jsonl,
-    /// The session as OpenTelemetry traces (OTLP/JSON lines); without `--texts`, times, names, outcomes and tokens only.
+    /// The session as OpenTelemetry traces (OTLP/JSON lines); without `--texts`, only times, names, outcomes and
+    /// tokens.
     Otlp,
 }
 
@@ -192,7 +193,7 @@ pub(super) fn to_file(
     write: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let told = || path.display().to_string();
-    let refused = || Failed::Refused(format!("{} already exists; --force replaces it", path.display()));
+    let refused = || Failed::Refused(format!("{} already exists; pass --force to overwrite it", path.display()));
     if !replace && path.symlink_metadata().is_ok() {
         return Err(refused().into());
     }

@@ -24,7 +24,7 @@ use printing::{safe, wrapped};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Show only this finding, with its evidence: its id, or at least 3 characters from the start or end of it.
+    /// Show only this finding, with its evidence: its id, or at least 3 characters from the start or end of its id.
     pub(super) id: Option<String>,
     /// Acknowledge the finding, so that it is not reported again.
     #[arg(long, requires = "id")]
@@ -32,10 +32,10 @@ pub(super) struct Arguments {
     /// Include resolved findings.
     #[arg(long, short)]
     all: bool,
-    /// Keep the list on screen and up to date.
+    /// Keep the list on the screen and update it.
     #[arg(long, short, conflicts_with = "id")]
     watch: bool,
-    /// Only findings of this session: its id, or at least 3 characters from the start or end of it.
+    /// Only findings of this session: its id, or at least 3 characters from the start or end of its id.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Only these kinds.

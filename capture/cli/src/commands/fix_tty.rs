@@ -24,7 +24,7 @@ pub(super) fn run() -> anyhow::Result<ExitCode> {
     let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let all = [input.as_fd(), output.as_fd(), error.as_fd()];
     let Some(terminal) = all.into_iter().find(|fd| isatty(fd)) else {
-        return Err(Failed::Other("cannot reset the terminal: this process has none".into()).into());
+        return Err(Failed::Other("cannot reset the terminal: this process has no terminal".into()).into());
     };
     reset(terminal)?;
     let mut terminal = std::fs::File::from(terminal.try_clone_to_owned()?);

@@ -71,11 +71,12 @@ struct AgentSelection {
 struct Install {
     #[command(flatten)]
     change: ChangeArguments,
-    /// Let capture answer permission requests, by your policy or by `capture approve`; wait for an answer for up to
-    /// SECONDS [default: 600].
+    /// Let capture answer permission requests with your policy or `capture approve`. The hook waits up to SECONDS for
+    /// an answer [default: 600].
     ///
-    /// With 0 only the policy answers. While the hook waits, Claude Code also shows its own dialog, and the first answer
-    /// counts. Codex and Qwen Code show no dialog until the time is up. For Gemini CLI the policy can only deny.
+    /// With 0, only the policy answers. While the hook waits, Claude Code also shows its own dialog, and the first
+    /// answer counts. Codex and Qwen Code show their dialogs only after the hook has stopped waiting. With Gemini CLI,
+    /// the policy can only deny.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = seconds(0..=3600))]
     approver: Option<u32>,
     /// Install entries for every event, regardless of the agent's version.
@@ -95,7 +96,7 @@ struct ChangeArguments {
     /// Do not ask for confirmation.
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
-    /// Show the whole change as a diff, as is always done in a pipe.
+    /// Show the whole change as a diff. If the output is not a terminal, this is the default.
     #[arg(long)]
     diff: bool,
 }
@@ -158,8 +159,7 @@ fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(P
     if all.is_empty() {
         let directories = AGENTS.iter().filter_map(|provider| homes.of(*provider).first());
         let directories: Vec<_> = directories.map(|dir| show::shown(dir)).collect();
-        let text =
-            format!("found none of {}: no agent that capture has hooks for has run here yet", directories.join(", "));
+        let text = format!("no supported agent has run here yet (none of {} exists)", directories.join(", "));
         return Err(Failed::NotFound(text).into());
     }
     Ok(all)
@@ -260,7 +260,7 @@ fn plan(
                 Ok((events, version)) => {
                     let unknown: Vec<_> =
                         catalogue(provider).into_iter().filter(|event| !events.contains(event)).collect();
-                    let why = format!("{provider} {version} does not know {}", listed(&unknown));
+                    let why = format!("{provider} {version} does not support {}", listed(&unknown));
                     (catalogue(provider), (!unknown.is_empty()).then(|| forced(provider, &why)))
                 }
                 Err(why) => (catalogue(provider), Some(forced(provider, &why.to_string()))),
@@ -276,7 +276,7 @@ fn plan(
 /// The warning for an agent that is not installed yet.
 fn unchecked(provider: Provider) -> String {
     format!(
-        "`{provider}` is not on the PATH and no session file of it names its version, so its version was not checked; \
+        "`{provider}` is not on the PATH and none of its session files names its version, so the version was not checked; \
          run `capture hooks status` after you have installed {provider}"
     )
 }
@@ -313,10 +313,10 @@ fn forced(provider: Provider, why: &str) -> String {
     match drops {
         Some(since) => format!(
             "forced: {why}. Versions before {since} ignore your whole settings file, including permission rules, when \
-             it names an event that they do not know: commands that you denied may run. `capture hooks uninstall` \
-             removes the entries"
+             it names an event that they do not support, so commands that you denied may run. `capture hooks \
+             uninstall` removes the entries"
         ),
-        None => format!("forced: {why}. All tested versions skip events that they do not know"),
+        None => format!("forced: {why}. All tested versions skip events that they do not support"),
     }
 }
 

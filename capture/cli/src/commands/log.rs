@@ -28,7 +28,7 @@ use printing::{safe, width};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Keep printing what happens.
+    /// Keep printing new events.
     #[arg(long, short, conflicts_with = "until")]
     follow: bool,
     /// Only this session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
@@ -44,16 +44,16 @@ pub(super) struct Arguments {
     /// Only sessions that work in this directory or below it.
     #[arg(long, value_name = "DIR")]
     cwd: Option<std::path::PathBuf>,
-    /// Only what failed: errors, findings and failed tools.
+    /// Only failures: errors, findings and failed tools.
     #[arg(long)]
     failures: bool,
     /// Only events from this time on: a day (2026-11-20, yesterday), RFC 3339, HH:MM[:SS] today, or an age (5m, 2h, 3d).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
-    /// Only events before this time, given as for --since.
+    /// Only events before this time, in the formats of --since.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
-    /// Maximum number of events; the newest are printed, the oldest of them first.
+    /// Maximum number of events. If there are more, only the newest are printed, in chronological order.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = count, allow_negative_numbers = true)]
     limit: usize,
 }

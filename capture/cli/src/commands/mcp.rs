@@ -7,7 +7,7 @@ use super::context::Context;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Also offer tools that change something. They are refused to agents and the processes they started.
+    /// Also offer this tool, which changes something. Agents and the processes they started cannot use it.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TOOL")]
     allow: Vec<AllowedTool>,
 }

@@ -6,7 +6,7 @@ use events::{FindingKind, Kind, Provider, State};
 pub(super) const fn of_state(state: State) -> &'static str {
     match state {
         State::Running => "the agent is working",
-        State::Waiting => "the agent waits for you: for a prompt, an answer, or help with an error",
+        State::Waiting => "the agent waits for your prompt, your answer, or your help with an error",
         State::WaitingApproval => "a permission dialog is open",
         State::Idle => "nothing is in progress, and nothing has happened for a while",
         State::Exited => "the agent's process has ended",
@@ -28,12 +28,12 @@ pub(super) const fn of_finding(kind: FindingKind) -> &'static str {
 pub(super) const fn of_event(kind: Kind) -> &'static str {
     match kind {
         Kind::SessionForked => "the session began as a copy of another",
-        Kind::Annotation => "a note about the session: its title, model, branch, a command or a notice",
-        Kind::Signal => "what one source reports about the status, such as a hook or the screen",
-        Kind::StatusChanged => "the status that capture concluded from the signals",
+        Kind::Annotation => "a detail of the session: its title, model or branch, a command or a notice",
+        Kind::Signal => "a report about the status from one source, such as a hook or the screen",
+        Kind::StatusChanged => "the status that capture derived from the signals",
         Kind::Unrecognized => "a record that capture does not understand",
         Kind::Heartbeat => "a sign that the agent is still working",
-        Kind::UsageReported => "tokens that were used",
+        Kind::UsageReported => "the number of tokens used",
         Kind::Notification => "a message that was sent to you",
         Kind::QueuedPrompt => "a prompt of `capture queue`",
         Kind::SessionStarted

@@ -15,8 +15,8 @@ use printing::safe;
 pub(super) const EXPLAINED: &str = "\
 List and test notification channels
 
-Channels are set in the configuration: `capture config edit` opens it. If it names any channel, the desktop is used \
-only if it is named too. An example with the desktop and Slack:
+Configure channels with `capture config edit`. If the configuration lists any channel, the desktop is used only if it \
+is listed too. An example with the desktop and Slack:
 
     [[notify.channels]]
     type = \"desktop\"
@@ -27,9 +27,9 @@ only if it is named too. An example with the desktop and Slack:
     name = \"team\"
     url_file = \"/home/me/.config/capture/slack.url\"
 
-Types and what each needs: desktop, webhook (url, secret_file), ntfy (topic), slack (url_file), discord (url_file), \
-telegram (chat_id, token_file), command (argv), web_push, terminal. Files of secrets must be readable only by you \
-(`chmod 600`). A running server applies a change within 2 seconds.";
+Channel types and their required settings: desktop, webhook (url, secret_file), ntfy (topic), slack (url_file), \
+discord (url_file), telegram (chat_id, token_file), command (argv), web_push, terminal. Files that contain secrets \
+must be readable only by you (`chmod 600`). A running server applies a change within 2 seconds.";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -12,6 +12,11 @@ pub(super) fn count(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
 }
 
+/// Parses a whole number above 0.
+pub(super) fn positive(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
+}
+
 /// Parses a whole number of seconds within a range.
 pub(super) fn seconds(range: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, String> + Clone {
     move |text| {

@@ -180,7 +180,7 @@ fn rows_of(value: Value) -> Vec<Value> {
 }
 
 fn usage(error: &minijinja::Error) -> anyhow::Error {
-    let detail = error.detail().unwrap_or("a name in it is unknown, or not a field of what is printed");
+    let detail = error.detail().unwrap_or("a name in the template is unknown or is not a field of the output");
     let line = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
     Failed::Usage(format!("--format: {}: {detail}{line}; --json shows the fields", error.kind())).into()
 }

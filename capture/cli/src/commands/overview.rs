@@ -21,7 +21,7 @@ pub(super) struct SetupArguments {
     /// Hide the suggestions printed by `capture` without a command.
     #[arg(long, conflicts_with = "restore")]
     dismiss: bool,
-    /// Show them again.
+    /// Show the suggestions again.
     #[arg(long)]
     restore: bool,
 }
@@ -97,7 +97,7 @@ fn next(asks: bool, others: usize) -> String {
         1 => "1 more session is active: `capture ps`".to_owned(),
         n => format!("{n} more sessions are active: `capture ps`"),
     };
-    let act = if asks { "`capture approvals` shows what they ask · " } else { "" };
+    let act = if asks { "`capture approvals` shows their requests · " } else { "" };
     format!("{act}{more} · `capture --help`")
 }
 
@@ -152,7 +152,7 @@ fn offers(context: &Context) -> Vec<Offer> {
             done: missing.is_empty(),
             command: "capture hooks install".into(),
             gain: format!(
-                "report permission requests of {agents} at once; with --approver you can answer them from here"
+                "report permission requests of {agents} immediately; with --approver, you can answer them here"
             ),
         });
     }
@@ -167,13 +167,13 @@ fn offers(context: &Context) -> Vec<Offer> {
         name: "page",
         done: paired > 0,
         command: "capture web".into(),
-        gain: "see and answer everything in the browser".into(),
+        gain: "see all sessions and answer requests in the browser".into(),
     });
     offers.push(Offer {
         name: "phone",
         done: paired > 1,
         command: "capture web pair --qr".into(),
-        gain: "the same on a phone that can reach this machine; `capture web pair --help` says how".into(),
+        gain: "the same on a phone that can reach this machine; `capture web pair --help` explains how".into(),
     });
     let shell = shell::Shell::of_user();
     offers.push(Offer {

@@ -38,18 +38,18 @@ impl Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum PolicyCommand {
-    /// Show which file is the policy, its preset, and the rules in the order in which they are tried.
+    /// Show the path of the policy, its preset, and its rules in the order of evaluation.
     Show,
-    /// List the presets, or put one into the policy: show what changes, and save it once you confirm.
+    /// List the presets, or set the preset of the policy: show the change, and save it after you confirm.
     Preset {
-        /// The preset to put into the policy; without it, the presets are listed.
+        /// The new preset of the policy. Without a name, list the presets.
         #[arg(value_parser = super::words::one_of_explained(Preset::ALL, Preset::as_str, Preset::about))]
         name: Option<Preset>,
         /// Save the policy without asking.
         #[arg(long, short, requires = "name")]
         yes: bool,
     },
-    /// Edit a copy of the policy, check it, show what changed, and save it once you confirm.
+    /// Edit a copy of the policy, check it, show the changes, and save it after you confirm.
     Edit {
         /// Save the policy without asking.
         #[arg(long, short)]
@@ -60,9 +60,9 @@ enum PolicyCommand {
         /// The file [default: your policy file]
         file: Option<PathBuf>,
     },
-    /// Print what the policy decides about a command line.
+    /// Print the decision of the policy for a command line.
     Test(Test),
-    /// Explain, rule by rule, what the policy decides about a command line.
+    /// Explain the decision of the policy for a command line, rule by rule.
     Explain {
         #[command(flatten)]
         selection: PolicySelection,
@@ -93,8 +93,8 @@ struct PolicySelection {
     /// Use this policy file [default: your policy file]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Decide as for this agent. Only `capture`, our own agent, runs commands that just read while your policy names no
-    /// preset.
+    /// Decide as for a request of this agent. If your policy names no preset, only capture's own agent (`capture`) runs
+    /// commands that only read.
     #[arg(long, value_name = "AGENT", value_parser = super::words::one_of(Provider::ALL, Provider::as_str))]
     agent: Option<Provider>,
 }
@@ -201,6 +201,7 @@ impl PolicyJudge {
                     Refused::InWorkspace(_) => policy_files::load(file, None).ok(),
                     Refused::Unreadable(..)
                     | Refused::NoFile(_)
+                    | Refused::TooLarge(_)
                     | Refused::NotOurs(_)
                     | Refused::WritableByOthers(_)
                     | Refused::Broken(_) => None,
@@ -215,8 +216,8 @@ impl PolicyJudge {
 fn not_in_force(refused: &Refused, workspace: &Path) -> String {
     if matches!(refused, Refused::InWorkspace(_)) {
         return format!(
-            "note: of agents that work in {}, every request is left to you, because that directory contains the policy and \
-             they could edit it; in your projects the policy is in force",
+            "note: you decide every request of agents that work in {}, because that directory contains the policy and \
+             agents could edit it; in your projects, the policy is in force",
             workspace.display()
         );
     }

@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     /// Include sessions that ended, and idle or unknown ones without an event in the last 30 minutes.
     #[arg(long, short)]
     all: bool,
-    /// Keep the list on screen and up to date.
+    /// Keep the list on the screen and update it.
     #[arg(long, short)]
     watch: bool,
     /// Only sessions in these states.

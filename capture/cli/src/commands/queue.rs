@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     session: Option<String>,
     /// The prompt; `-` reads it from standard input.
     prompt: Option<String>,
-    /// Cancel the queued prompt with this id, or at least 3 characters from the start or end of it.
+    /// Cancel this queued prompt: its id, or at least 3 characters from the start or end of its id.
     #[arg(long, value_name = "ID", conflicts_with_all = ["session", "prompt"])]
     cancel: Option<String>,
     /// Include prompts that were delivered or cancelled.

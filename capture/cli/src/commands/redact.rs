@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     /// File to read [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "stdin")]
     file: Option<PathBuf>,
-    /// Read standard input, as without FILE.
+    /// Read standard input; this is the default without FILE.
     #[arg(long)]
     stdin: bool,
 }

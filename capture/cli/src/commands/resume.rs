@@ -26,10 +26,10 @@ pub(super) struct Arguments {
     /// its id.
     #[arg(required_unless_present = "last")]
     session: Option<String>,
-    /// The sessions whose runs were cut off, by a reboot or a crash: resume the only one, or list them.
+    /// Resume the session whose run was interrupted by a reboot or a crash. If there are several, list them.
     #[arg(long, conflicts_with = "session")]
     last: bool,
-    /// Print the command and do not run it.
+    /// Print the command instead of running it.
     #[arg(long)]
     print: bool,
 }
@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         None => {
             let mut cut_off = cut_off(&client)?;
             match cut_off.len() {
-                0 => return Err(Failed::NotFound("no run was cut off".into()).into()),
+                0 => return Err(Failed::NotFound("no run was interrupted by a reboot or a crash".into()).into()),
                 1 => cut_off.remove(0),
                 _ if context.json => {
                     let offers: Vec<_> = cut_off.iter().map(offer_json).collect();
@@ -92,7 +92,10 @@ pub(super) fn command_of(session: &Session) -> Result<(Vec<String>, String), Fai
     let id = style::short(&session.id);
     let agent = Agent::of(session.provider);
     if let Some(harm) = agent.and_then(|agent| agent.resume_harm) {
-        let instead = format!("start the agent in its directory and give it what `capture handoff {id}` prints");
+        let instead = format!(
+            "start the agent in the session's directory and give it the output of `capture handoff \
+                               {id}`"
+        );
         return Err(Failed::Refused(format!("{harm}; {instead}")));
     }
     let words =
@@ -100,7 +103,7 @@ pub(super) fn command_of(session: &Session) -> Result<(Vec<String>, String), Fai
     let mut words = words.ok_or_else(|| {
         Failed::Refused(if session.provider == Provider::Capture {
             format!(
-                "the agent works on one prompt at a time; `capture agent run --session {id} PROMPT` goes on with it"
+                "the agent runs one prompt at a time; `capture agent run --session {id} PROMPT` continues the session"
             )
         } else {
             format!("{} has no command that resumes session {id}", session.provider)
@@ -112,7 +115,7 @@ pub(super) fn command_of(session: &Session) -> Result<(Vec<String>, String), Fai
     let cwd = session.began_in.clone().or_else(|| session.cwd.clone());
     let cwd = cwd.ok_or_else(|| Failed::Refused(format!("the directory of session {id} is not known")))?;
     if !Path::new(&cwd).is_dir() {
-        return Err(Failed::NotFound(format!("the directory of session {id} is gone: {}", safe(&cwd))));
+        return Err(Failed::NotFound(format!("the directory of session {id} no longer exists: {}", safe(&cwd))));
     }
     Ok((words, cwd))
 }

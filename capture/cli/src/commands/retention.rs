@@ -30,16 +30,16 @@ pub(super) struct ForgetArguments {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PruneArguments {
-    /// Sessions without an event since then: an age such as 90d, or a time.
+    /// Remove sessions without an event since this time, or for this long, such as 90d.
     #[arg(long, value_name = "AGE")]
     older_than: Option<String>,
-    /// The oldest sessions, until the database holds no more than this: 500MB, 5GB.
+    /// Remove the oldest sessions until the database is at most this size, such as 500MB or 5GB.
     #[arg(long, value_name = "SIZE")]
     larger_than: Option<ByteSize>,
-    /// Only sessions that began in this directory or below it; without another condition all of them.
+    /// Only sessions that began in this directory or below it. Without another condition, all of these are removed.
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Remove sessions for their age though the clock of this machine jumped: you have looked at it and it is right.
+    /// Remove sessions by age even though this machine's clock jumped. Check first that the clock is right.
     #[arg(long)]
     clock_is_right: bool,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(super) struct PruneArguments {
 
 #[derive(Debug, clap::Args)]
 struct How {
-    /// Only say what would be removed.
+    /// Only list the sessions that would be removed.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation.
@@ -60,7 +60,7 @@ struct How {
 pub(super) struct BackupArguments {
     /// The file to write.
     file: PathBuf,
-    /// Replace a file that is there.
+    /// Overwrite the file if it exists.
     #[arg(long)]
     force: bool,
 }
@@ -158,7 +158,7 @@ fn carry_out(
         if how.dry_run || plan.sessions.is_empty() {
             return show(&in_words(&plan, "would remove"));
         }
-        confirm(context, &format!("{}{verb} this for good?", in_words(&plan, "to be removed:")))?;
+        confirm(context, &format!("{}{verb} this permanently?", in_words(&plan, "to be removed:")))?;
     }
     let report = remove(false)?;
     let until = std::time::Instant::now() + ERASED_WITHIN;
@@ -177,7 +177,7 @@ fn carry_out(
     }
     match left.trouble {
         Some(why) if left.erasing > 0 => {
-            Err(Failed::Other(format!("not erased everywhere yet: {why}; the server tries again")).into())
+            Err(Failed::Other(format!("the data is not erased everywhere yet: {why}; the server tries again")).into())
         }
         Some(_) | None => Ok(()),
     }
@@ -185,7 +185,8 @@ fn carry_out(
 
 fn confirm(context: &Context, question: &str) -> anyhow::Result<()> {
     if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(Failed::Refused("cannot ask for confirmation without a terminal; pass --yes".into()).into());
+        let why = "cannot ask for confirmation without a terminal; pass --yes to confirm";
+        return Err(Failed::Refused(why.into()).into());
     }
     if is_agreed(question)? { Ok(()) } else { Err(Failed::Refused("nothing was changed".into()).into()) }
 }
@@ -198,7 +199,7 @@ fn in_words(report: &RemovalReport, verb: &str) -> String {
     let row = |session: &RemovedSession| {
         let title = session.title.as_deref().unwrap_or("(no title)");
         let notes = [
-            (session.is_running, ", running: what it does from now on is not recorded either"),
+            (session.is_running, ", running: capture will not record its further activity"),
             (session.was_pruned, ", pruned before"),
         ];
         let notes: String = notes.iter().filter(|(holds, _)| *holds).map(|(_, note)| *note).collect();
@@ -208,7 +209,8 @@ fn in_words(report: &RemovalReport, verb: &str) -> String {
     let rows: String = report.sessions.iter().map(row).collect();
     let files: String = report.files.iter().map(|file| format!("  file {}\n", safe(file))).collect();
     let elsewhere = report.backups_elsewhere.iter();
-    let elsewhere: String = elsewhere.map(|file| format!("  a backup that still holds it: {}\n", safe(file))).collect();
+    let elsewhere: String =
+        elsewhere.map(|file| format!("  a backup that still contains this data: {}\n", safe(file))).collect();
     let (sessions, size) = (sessions(report.sessions.len() as u64), ByteSize(report.bytes));
     format!("{verb} {sessions}, {} events, about {size}\n{rows}{files}{elsewhere}", report.events)
 }
@@ -220,7 +222,7 @@ pub(super) fn backup(context: &Context, arguments: &BackupArguments) -> anyhow::
         client.one::<GetRetention>("")?;
     }
     if !arguments.force && file.symlink_metadata().is_ok() {
-        let there = format!("{} already exists; pass --force to replace it", safe(&file.display().to_string()));
+        let there = format!("{} already exists; pass --force to overwrite it", safe(&file.display().to_string()));
         return Err(Failed::Other(there).into());
     }
     let facts = store::backup(&context.data.join("capture.db"), &file, arguments.force)?;
@@ -244,7 +246,10 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
         let words = format!("{}, {} events", sessions(facts.sessions), facts.events);
         confirm(
             context,
-            &format!("Replace what is in {} by this backup ({words})?", safe(&context.data.display().to_string())),
+            &format!(
+                "Replace the database in {} with this backup ({words})?",
+                safe(&context.data.display().to_string())
+            ),
         )?;
     }
     let restored = store::restore(&context.data, &arguments.file)?;

@@ -255,9 +255,7 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
         let name = name.map(|name| format!(" ({})", safe(&name))).unwrap_or_default();
         super::context::print_line(&format!("run {run}{name}"))?;
         if std::io::stderr().is_terminal() {
-            printing::print_error_line(&format!(
-                "capture: `capture attach {word}` opens it here; Ctrl-] leaves it again"
-            ));
+            printing::print_error_line(&format!("capture: `capture attach {word}` opens it here; Ctrl-] detaches"));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     target: String,
     /// Print only the rows of the screen.
     #[arg(long)]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use api::{
+    ClientError,
     list::Limit,
     routes::{EmptyBody, GetIndex, RebuildIndex, SearchTexts},
     search::{IndexState, IndexStatus, SearchHit, SearchPage, SearchQuery, SearchSort, Snippet, TextKind},
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
     /// Only this session: its id, the agent's id, or at least 3 characters from the start or end of its id.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// Only calls and outputs of this tool, by its name or kind.
+    /// Only calls and outputs of this tool, given by its name or kind.
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
     /// Only sessions that began in a directory with this name.
@@ -47,10 +48,10 @@ pub(super) struct Arguments {
     /// Only texts from this time on: a day (2026-11-20, yesterday), RFC 3339, HH:MM[:SS] today, or an age (5m, 2h, 3d).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
-    /// Only texts before this time, given as for --since.
+    /// Only texts before this time, in the formats of --since.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
-    /// The best matches first, or the newest.
+    /// Print the best matches first, or the newest.
     #[arg(long, value_name = "ORDER", default_value = "relevance", value_parser = ["relevance", "time"])]
     sort: String,
     /// Maximum number of hits.
@@ -66,18 +67,18 @@ pub(super) struct Arguments {
 
 fn meaning(kind: TextKind) -> &'static str {
     match kind {
-        TextKind::Prompt => "what the agent was asked",
-        TextKind::Answer => "what the agent answered",
-        TextKind::Thinking => "what the model thought",
-        TextKind::Call => "the input of a tool: a command, a path, a text",
-        TextKind::Output => "what a tool returned",
+        TextKind::Prompt => "prompts given to the agent",
+        TextKind::Answer => "answers of the agent",
+        TextKind::Thinking => "the thinking of the model",
+        TextKind::Call => "inputs of tools: commands, paths, texts",
+        TextKind::Output => "outputs of tools",
         TextKind::Error => "errors that the agent reported",
-        TextKind::Question => "what the agent asked the user",
-        TextKind::Summary => "what a conversation was compacted to",
+        TextKind::Question => "questions that the agent asked you",
+        TextKind::Summary => "summaries of compacted conversations",
         TextKind::Title => "titles of sessions",
         TextKind::Note => "remarks, and lines of the agent's screen",
-        TextKind::Approval => "permission requests and how they were decided",
-        TextKind::Finding => "findings: failures, limits, sessions that are stuck",
+        TextKind::Approval => "permission requests and their decisions",
+        TextKind::Finding => "findings: failures, limits, stuck sessions",
     }
 }
 
@@ -97,8 +98,18 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             "expected a query, such as `capture search connection refused`; `capture search --help` explains more";
         return Err(Failed::Usage(usage.into()).into());
     }
-    let page = context.client()?.get::<SearchTexts>("", &query)?;
+    let page = context.client()?.get::<SearchTexts>("", &query).map_err(without_parameter)?;
     if context.json { context.print_json(&page) } else { show(&rows(&page, clock::now())) }
+}
+
+/// The error without the name of the query's HTTP parameter.
+fn without_parameter(mut error: ClientError) -> ClientError {
+    if let ClientError::Refused { message, .. } = &mut error
+        && let Some(rest) = message.strip_prefix("q: ")
+    {
+        *message = rest.to_owned();
+    }
+    error
 }
 
 /// Whether a query without words has a filter.

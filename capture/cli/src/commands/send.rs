@@ -33,13 +33,13 @@ const STEER: &str = "steer";
        capture send [OPTIONS] <TARGET> --interrupt",
 )]
 pub(super) struct Arguments {
-    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     target: String,
-    /// Text to type, followed by Enter. It waits until the agent is at its prompt, and is refused while a dialog or menu
-    /// is open. Capture's own agent takes it into the running turn.
+    /// Text to type, followed by Enter. `send` waits until the agent is at its prompt, and types nothing while a dialog
+    /// or menu is open. Capture's own agent adds the text to its running turn.
     text: Option<String>,
-    /// Keys to press instead, at once and whatever the screen shows, in order, separated by spaces or commas: `enter`,
-    /// `esc`, `ctrl-c`, `up`, `y`, `1` and so on.
+    /// Keys to press in order instead of a text, immediately and whatever the screen shows. Separate them by spaces or
+    /// commas: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1` and so on.
     #[arg(long, num_args = 1.., value_name = "KEY")]
     keys: Option<Vec<String>>,
     /// Press the agent's interrupt key: Esc for some agents (such as codex), Ctrl-C for others and for other programs.
@@ -48,16 +48,17 @@ pub(super) struct Arguments {
     /// Do not press Enter after the text.
     #[arg(long, requires = "text")]
     no_submit: bool,
-    /// Type the text at once, whatever the screen shows; it may answer a dialog.
+    /// Type the text immediately, whatever the screen shows. The text may answer a dialog.
     #[arg(long, requires = "text")]
     force: bool,
-    /// After sending, wait until the turn that the text began reaches a state of `--until`.
+    /// After sending, wait until the turn that the text started reaches a state listed in `--until`.
     #[arg(long, requires = "text", conflicts_with = "no_submit")]
     wait: bool,
     /// States that `--wait` waits for.
     #[arg(long, requires = "wait", value_delimiter = ',', value_name = "STATE", value_parser = super::words::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = wait::UNTIL)]
     until: Vec<State>,
-    /// Give up after this many seconds (exit code 3) [default: 30 for the prompt; with `--wait` no limit for the turn].
+    /// Give up after this many seconds (exit code 3) [default: 30 to wait for the prompt, and no limit for the turn
+    /// with `--wait`].
     #[arg(long, requires = "text", value_name = "SECONDS", value_parser = seconds_or_part)]
     timeout: Option<f64>,
 }
@@ -108,9 +109,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 
 fn said(sent: &InputSent, is_steered: bool) -> String {
     if is_steered {
-        return format!("sent at position {}; the running turn takes it in at its next step", sent.position);
+        return format!("sent at position {}; the running turn receives it at its next step", sent.position);
     }
-    let how = if sent.forced { "forced: typed without a look at the screen" } else { "sent" };
+    let how = if sent.forced { "forced: typed without checking the screen" } else { "sent" };
     format!("{how} at position {}", sent.position)
 }
 

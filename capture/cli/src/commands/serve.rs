@@ -29,14 +29,14 @@ use super::context::Context;
 const LOG_FILTER: &str = "info,rmcp=warn";
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Address and port to listen on; port 0 means any free port. By default the port of `server.port` on 127.0.0.1.
+    /// Address and port to listen on; port 0 means any free port [default: 127.0.0.1 and the setting `server.port`].
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     /// Permit `--listen` with an address that other machines can reach.
     #[arg(long)]
     expose: bool,
-    /// Also accept requests whose `Host` header is this name or address, with or without a port; can be repeated. A proxy
-    /// on this machine, such as `tailscale serve`, passes on the name under which it is reached.
+    /// Also accept requests whose `Host` header is this name or address, with or without a port; can be repeated. A
+    /// proxy on this machine, such as `tailscale serve`, forwards the host name that its clients use.
     #[arg(long, value_name = "HOST", value_parser = host)]
     allowed_host: Vec<String>,
     /// Stop the running server and wait until it has stopped.

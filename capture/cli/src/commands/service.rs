@@ -31,7 +31,7 @@ enum ServiceCommand {
     },
     /// Stop the unit and remove it.
     Uninstall,
-    /// Show whether the unit is installed and runs.
+    /// Show whether the unit is installed and running.
     Status,
 }
 
@@ -90,7 +90,7 @@ fn install(context: &Context) -> anyhow::Result<()> {
     print_line(&format!("installed and started {}", safe(&file.display().to_string())))?;
     if lingers() == Some(false) {
         printing::print_error_line(
-            "capture: it runs while you are logged in; `loginctl enable-linger` starts it at boot",
+            "capture: the server runs while you are logged in; `loginctl enable-linger` starts it at boot",
         );
     }
     Ok(())

@@ -74,7 +74,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
     };
     line("finding", ps::needs(&client)?.hidden(&session).as_deref())?;
-    let headless = session.headless.then_some("nobody can type into it: a program runs it");
+    let headless = session.headless.then_some("a program runs the agent, so you cannot type into it");
     line("headless", headless)?;
     line("title", session.title.as_deref())?;
     line("now", session.summary.current.as_deref())?;

@@ -29,7 +29,7 @@ use printing::{print_error_line, safe};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     run: String,
     /// Kill the program at once.
     #[arg(long)]
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Restart {
-    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     run: String,
     /// Run the same command line again instead of resuming the session.
     #[arg(long)]
@@ -50,7 +50,7 @@ pub(super) struct Restart {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Rename {
-    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     run: String,
     /// The new name; no other active run may have it.
     #[arg(value_parser = run_name)]
@@ -135,7 +135,7 @@ fn takes(run: &Run, command: &str) -> bool {
 
 fn end_session(context: &Context, run: &Run) -> anyhow::Result<()> {
     let (Some(client), Some(session)) = (context.running()?, run.session_id) else {
-        return Err(Failed::Refused(format!("the session of run {} is not known yet", run.id)).into());
+        return Err(Failed::Refused(format!("capture does not know the session of run {} yet", run.id)).into());
     };
     let ends = takes(run, END);
     let action = if ends { SessionAction::End } else { SessionAction::Abort };
@@ -144,7 +144,7 @@ fn end_session(context: &Context, run: &Run) -> anyhow::Result<()> {
     if context.json {
         return context.print_json(&sent);
     }
-    let told = if ends { "was told to end" } else { "was told to end its turn" };
+    let told = if ends { "was asked to end" } else { "was asked to end its turn" };
     print_line(&format!("run {} {told}", run.hello.name.as_deref().map_or_else(|| run.id.to_string(), safe)))
 }
 
@@ -165,7 +165,7 @@ pub(super) fn restart(context: &Context, arguments: &Restart) -> anyhow::Result<
     // Detect every error before anything is stopped.
     let next = next_start(&run, session_of(context, run.run)?.as_ref(), arguments.fresh)?;
     if !Path::new(&next.cwd).is_dir() {
-        let gone = format!("run {name} was not stopped: its directory is gone: {}", safe(&next.cwd));
+        let gone = format!("run {name} was not stopped: its directory no longer exists: {}", safe(&next.cwd));
         return Err(Failed::NotFound(gone).into());
     }
     end(&run, arguments.now)?;
@@ -197,7 +197,7 @@ fn next_start(run: &runs::Description, session: Option<&Session>, fresh: bool) -
     let words = run.command.clone();
     let is_whole = |word: &String| !word.contains(REDACTED) && !word.contains(char::REPLACEMENT_CHARACTER);
     if words.is_empty() || !words.iter().all(is_whole) {
-        let why = "its command line is not stored as it was typed; start it with `capture run`";
+        let why = "capture did not store its exact command line; start the program with `capture run`";
         return Err(Failed::Refused(format!("run {} was not stopped: {why}", name_of(run))));
     }
     Ok(NextStart { words, cwd: run.cwd.clone(), note, is_resumed: false })
@@ -206,7 +206,7 @@ fn next_start(run: &runs::Description, session: Option<&Session>, fresh: bool) -
 /// Checks the name of a run.
 pub(super) fn run_name(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.chars().any(char::is_control) {
-        return Err("a name needs a character that is not a space, and no control characters".to_owned());
+        return Err("a name must contain more than spaces, and no control characters".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -274,7 +274,10 @@ mod tests {
         assert_eq!(whole, (vec!["claude".into(), "--model".into(), "opus".into()], "/w".into(), false));
         for broken in [&["claude", "--key", "[redacted:secret]"][..], &["x\u{fffd}"], &[]] {
             let error = of(broken).unwrap_err().to_string();
-            assert!(error.starts_with("run api was not stopped: its command line is not stored"), "{error}");
+            assert!(
+                error.starts_with("run api was not stopped: capture did not store its exact command line"),
+                "{error}"
+            );
         }
     }
 }

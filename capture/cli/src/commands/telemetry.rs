@@ -23,8 +23,8 @@ pub(super) struct Arguments {
 enum TelemetryCommand {
     /// Print the settings that make an agent send its telemetry to the running server.
     ///
-    /// They contain the server's current address and a token that only permits sending events. To keep them valid,
-    /// start `capture serve` with a fixed port (`--listen`).
+    /// The settings contain the server's current address and a token that only permits sending events. To keep the
+    /// settings valid, start `capture serve` with a fixed port (`--listen`).
     Env {
         /// The agent.
         #[arg(value_parser = agent())]

@@ -20,7 +20,7 @@ use printing::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Also delete the data directory: everything that was recorded, the audit record too.
+    /// Also delete the data directory with all recorded data, including the audit record.
     #[arg(long)]
     delete_data: bool,
     /// Do not ask for confirmation.
@@ -35,7 +35,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     refuse_agents("uninstalling capture")?;
     if !arguments.yes {
         if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-            return Err(Failed::Refused("cannot ask for confirmation without a terminal; pass --yes".into()).into());
+            let why = "cannot ask for confirmation without a terminal; pass --yes to confirm";
+            return Err(Failed::Refused(why.into()).into());
         }
         let what = if arguments.delete_data { " and delete all recorded data" } else { "" };
         if !is_agreed(&format!("Remove the hooks and the service, stop the server{what}?"))? {
@@ -65,8 +66,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         print_line(&format!("kept your configuration and policy in {}", safe(&dir.display().to_string())))?;
     }
     if !alive.is_empty() {
-        let (noun, them) = if alive.len() == 1 { ("run goes", "it") } else { ("runs go", "them") };
-        print_line(&format!("{} {noun} on: {}; `capture stop NAME` ends {them}", alive.len(), alive.join(", ")))?;
+        let (noun, them) = if alive.len() == 1 { ("run continues", "it") } else { ("runs continue", "them") };
+        print_line(&format!("{} {noun}: {}; `capture stop NAME` ends {them}", alive.len(), alive.join(", ")))?;
     }
     let entries = mcp_entries(&roots::homes(&context.config, &context.data)?);
     for entry in &entries {
@@ -133,7 +134,7 @@ fn delete_data(context: &Context) -> anyhow::Result<()> {
     }
     if !context.data.join("capture.db").is_file() {
         return Err(Failed::Refused(format!(
-            "{} was not deleted: it holds no database of capture",
+            "{} was not deleted: it does not contain a capture database",
             context.data.display()
         ))
         .into());

@@ -13,13 +13,13 @@ use super::{context::Context, number::count, output::has_template, watch::show, 
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// What a row stands for.
+    /// Group the rows by this.
     #[arg(long, value_name = "BY", default_value = "day", value_parser = one_of(UsageBy::ALL, UsageBy::as_str))]
     by: UsageBy,
     /// Start of the period: a day (2026-11-20, yesterday), RFC 3339, HH:MM[:SS] today, or an age (5m, 2h, 3d).
     #[arg(long, default_value = "30d", value_name = "TIME", allow_hyphen_values = true)]
     since: String,
-    /// End of the period, given as for --since.
+    /// End of the period, in the formats of --since.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
     /// Only this session and its sub-agents: its id, the agent's id, or at least 3 characters from the start or end of
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     /// Maximum number of rows.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = count, allow_negative_numbers = true)]
     limit: usize,
-    /// Show turns, failures, approval times and waiting times instead.
+    /// Show turns, failures, approval times and waiting times instead of tokens and costs.
     #[arg(long, conflicts_with = "by")]
     quality: bool,
 }

@@ -22,8 +22,8 @@ pub(super) struct Arguments {
     /// States to wait for.
     #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::words::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = UNTIL)]
     until: Vec<State>,
-    /// Count only what followed this position, which `capture send` prints: `waiting` and `idle` count once a turn began
-    /// after it.
+    /// Ignore states before this position, which `capture send` prints. `waiting` and `idle` count only after a turn
+    /// that began after the position.
     #[arg(long, value_name = "POSITION")]
     after: Option<u64>,
     /// Give up after this many seconds (exit code 3) [default: wait indefinitely].
@@ -70,7 +70,11 @@ pub(super) fn until(
                 if left_ms == 0 {
                     let states: Vec<&str> = states.iter().map(|s| s.as_str()).collect();
                     let since = after.map_or_else(String::new, |after| format!(" after position {after}"));
-                    let text = format!("timed out: session {id} did not reach {}{since}", states.join(" or "));
+                    let states = match states.as_slice() {
+                        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+                        states => states.concat(),
+                    };
+                    let text = format!("timed out: session {id} did not reach {states}{since}");
                     return Err(Failed::TimedOut(text).into());
                 }
             }

@@ -29,13 +29,13 @@ use printing::{safe, style};
 pub(super) struct Arguments {
     #[command(subcommand)]
     action: Option<WebCommand>,
-    /// What the browser may do: see sessions, or also decide permission requests and type.
+    /// Permissions of the browser: `read` to see sessions, `control` to also decide permission requests and type.
     #[arg(long, value_enum, default_value_t = DeviceScope::Control)]
     scope: DeviceScope,
     /// Print the address instead of opening the browser.
     #[arg(long)]
     print: bool,
-    /// The browser reaches the server through an SSH tunnel: `ssh -L`.
+    /// The browser reaches the server through an SSH tunnel (`ssh -L`).
     #[arg(long)]
     tunnel: bool,
     /// The address at which the browser reaches the server, such as `https://box.tailnet.ts.net`.
@@ -45,10 +45,10 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum WebCommand {
-    /// Print a code that pairs another device, or lets a paired one do more for ten minutes.
+    /// Print a code that pairs another device, or makes a paired device an administrator for ten minutes.
     ///
-    /// The code is valid for one minute and for one device. With `--qr` the terminal shows it as a QR code for the camera
-    /// of a phone; the phone must reach the server, so name the address with `--url`.
+    /// The code is valid for one minute and for one device. `--qr` shows it as a QR code for a phone's camera. The
+    /// phone must be able to reach the server: pass the server's address with `--url`.
     #[command(after_help = "Examples:
   capture web pair --qr --url https://box.tailnet.ts.net
   capture web pair --scope control
@@ -56,23 +56,23 @@ enum WebCommand {
     Pair(PairArguments),
     /// List the paired devices.
     Devices,
-    /// Revoke a device: it is signed out, and what it has open ends.
+    /// Revoke a device: sign it out and close its connections.
     Revoke {
-        /// The device: its id, or at least 3 characters from the start of it.
+        /// The device: its id, or at least 3 characters from the start of its id.
         id: String,
     },
 }
 
 #[derive(Debug, Args)]
 struct PairArguments {
-    /// What the device may do: see sessions, also decide permission requests and type, or, with `--device`, change rules
-    /// and settings for ten minutes.
+    /// Permissions of the device: `read` to see sessions, `control` to also decide permission requests and type, or,
+    /// with `--device`, `admin` to change rules and settings for ten minutes.
     #[arg(long, value_enum, default_value_t = PairScope::Read)]
     scope: PairScope,
     /// Show a QR code.
     #[arg(long)]
     qr: bool,
-    /// The paired device that the code is for, with `--scope admin`.
+    /// With `--scope admin`: the paired device that enters the code.
     #[arg(long, value_name = "ID", required_if_eq("scope", "admin"))]
     device: Option<String>,
     /// The device reaches the server through an SSH tunnel, or a proxy that runs as your user.
@@ -182,7 +182,8 @@ fn pair(arguments: &PairArguments, client: &Client, json: Option<PrintJson<'_>>)
     ));
     if arguments.url.is_none() {
         printing::print_error_line(
-            "capture: this address is reached from this machine only; `capture web --help` says how another device reaches it",
+            "capture: only this machine can reach this address; `capture web --help` shows how another device can \
+             reach the server",
         );
     }
     Ok(())

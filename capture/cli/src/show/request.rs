@@ -155,8 +155,8 @@ fn requested(approval: &Approval) -> String {
 fn not_whole(excerpt: &Excerpt) -> String {
     let missing = excerpt.bytes.saturating_sub(excerpt.kept());
     let warning = format!(
-        "\nNOT ALL OF IT: capture kept {} of the {} bytes of this request, so it cannot be allowed here. Read all of it in \
-         the agent and answer there, or deny it.\n",
+        "\nINCOMPLETE: capture kept {} of the {} bytes of this request, so you cannot allow it here. Read the whole \
+         request in the agent and answer there, or deny it.\n",
         excerpt.kept(),
         excerpt.bytes
     );
@@ -479,7 +479,7 @@ mod tests {
             "{shown}"
         );
         assert!(shown.contains("    echo first\n") && shown.contains("    rm -rf ~\n"), "{shown}");
-        assert!(shown.starts_with("\nNOT ALL OF IT") && shown.ends_with("or deny it.\n"), "{shown}");
+        assert!(shown.starts_with("\nINCOMPLETE") && shown.ends_with("or deny it.\n"), "{shown}");
     }
 
     #[test]

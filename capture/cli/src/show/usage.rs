@@ -135,12 +135,12 @@ fn dollars(usd: f64) -> String {
 fn remarks(report: &UsageReport) -> Vec<String> {
     let mut lines = Vec::new();
     if !report.unpriced_models.is_empty() {
-        let name = |model: &String| if model.is_empty() { "(not told)".to_owned() } else { safe(model) };
+        let name = |model: &String| if model.is_empty() { "(not reported)".to_owned() } else { safe(model) };
         let models: Vec<String> = report.unpriced_models.iter().map(name).collect();
         lines.push(format!("? the price is unknown: {}; prices.toml can add it", models.join(", ")));
     }
     if report.total.cost_usd.is_some_and(|cost| cost > report.total.reported_cost_usd) {
-        lines.push(format!("costs at list prices of {}; what you pay may differ", report.prices_date));
+        lines.push(format!("costs at list prices of {}; your costs may differ", report.prices_date));
     }
     lines
 }
@@ -154,10 +154,10 @@ fn in_words(quota: &QuotaView, now: Timestamp) -> String {
     let name = safe(&quota.name);
     let told = format!("{} quota {name}{window}: {:.0} % used", quota.provider, quota.used_percent);
     match quota.resets_at {
-        Some(at) if at <= now => format!("{told} when it was reset at {}", style::local(at)),
+        Some(at) if at <= now => format!("{told} before its reset at {}", style::local(at)),
         Some(at) => {
             let forecast = match quota.used_up_at {
-                Some(end) if end > now => format!("; at this rate used up at {}", style::local(end)),
+                Some(end) if end > now => format!("; at this rate, it is used up at {}", style::local(end)),
                 Some(_) | None => String::new(),
             };
             format!("{told}, {} ago; resets at {}{forecast}", style::age(quota.at, now), style::local(at))

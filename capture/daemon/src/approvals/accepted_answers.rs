@@ -38,8 +38,8 @@ pub(super) fn unanswerable_questions(approval: &Approval) -> Option<String> {
     let questions = questions_of(approval);
     let is_twice = |(index, question): (usize, &String)| questions[..index].contains(question);
     questions.iter().enumerate().any(is_twice).then(|| {
-        "two of its questions have the same words, so an answer cannot tell them apart: answer in the agent itself, or \
-         deny it"
+        "two questions of this request have the same text, so an answer cannot name one of them: answer in the agent \
+         itself, or deny the request"
             .into()
     })
 }
@@ -54,7 +54,7 @@ pub(super) fn wrong_answers(approval: &Approval, answers: &BTreeMap<String, Stri
     let foreign = answers.keys().find(|question| !questions.contains(question));
     match (open, foreign) {
         (Some(open), _) => Some(format!("the question `{open}` is not answered: answer every question")),
-        (None, Some(foreign)) => Some(format!("`{foreign}` is not among its questions")),
+        (None, Some(foreign)) => Some(format!("the request has no question `{foreign}`")),
         (None, None) => None,
     }
 }
@@ -100,22 +100,22 @@ pub(super) fn answer_of(decision: &Decision) -> AgentAnswer {
 pub(super) fn why_not_allowed(approval: &Approval) -> Option<String> {
     if let Some(excerpt) = &approval.excerpt {
         return Some(format!(
-            "capture kept {} of the {} bytes of this request, so it cannot be allowed here: read all of it in the agent \
-             and answer there, or deny it",
+            "capture kept {} of the {} bytes of this request, so you cannot allow it here: read the whole request in \
+             the agent and answer there, or deny it",
             excerpt.kept(),
             excerpt.bytes
         ));
     }
     if approval.masked {
         return Some(
-            "capture removed secrets from this request (`store.redacted_only`), so what would run is not shown whole and \
-             cannot be allowed here: read it in the agent and answer there, or deny it"
+            "capture removed secrets from this request (`store.redacted_only`), so capture cannot show the whole \
+             request and you cannot allow it here: read the request in the agent and answer there, or deny it"
                 .into(),
         );
     }
     unanswerable_questions(approval).or_else(|| {
         is_cut_off(approval).then(|| {
-            "the screen shows only the beginning of this request: read all of it in its terminal (`capture attach`) and \
+            "the screen shows only the beginning of this request: read the whole request in its terminal (`capture attach`) and \
              answer there, or deny it"
                 .into()
         })

@@ -237,7 +237,7 @@ impl ApprovalBroker {
             return conflict("the request is no longer pending; `capture approvals` shows the current ones");
         };
         if pending.claimed {
-            return conflict("someone else is deciding this request right now");
+            return conflict("another client is deciding this request right now");
         }
         let files = match files_now {
             Some(now) => pending.unchanged_files(now)?,

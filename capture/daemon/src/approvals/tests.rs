@@ -501,7 +501,7 @@ fn every_question_has_its_own_answer() {
         asked.input = Some(json!({ "questions": questions }).to_string());
         asked
     };
-    assert!(why_not_allowed(&asks(&["Sure?", "Sure?"])).unwrap().contains("the same words"));
+    assert!(why_not_allowed(&asks(&["Sure?", "Sure?"])).unwrap().contains("the same text"));
     let two = asks(&["Wipe?", "List?"]);
     assert_eq!(why_not_allowed(&two), None);
     let wrong = |given: &[&str]| {
@@ -574,14 +574,14 @@ fn of_two_who_decide_one_wins() {
         assert_eq!(around.decisions(), 1);
         // A third decision fails too, before the commit and after it.
         around.person(1, true);
-        conflict(around.decided(), "someone else is deciding");
+        conflict(around.decided(), "another client is deciding");
         let allowed = around.answer().unwrap().allow;
         around.person(1, true);
         assert!(around.decided().is_err());
         let (one, other) = (around.decided(), around.decided());
         let (won, lost) = if one.is_ok() { (one, other) } else { (other, one) };
         assert_eq!(won.unwrap().approval.state == ApprovalState::Allowed, allowed);
-        conflict(lost, "someone else is deciding");
+        conflict(lost, "another client is deciding");
         assert_eq!(around.recorded, ["asked", "delivered"]);
     }
 }

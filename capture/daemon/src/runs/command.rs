@@ -139,5 +139,5 @@ fn not_taken(run: &Run, command: &SessionCommand) -> Refusal {
     } else {
         run.hello.takes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     };
-    Refusal::Conflict(format!("{} does not take `{}`; it takes {takes}", run.hello.provider, command.name()))
+    Refusal::Conflict(format!("{} does not accept `{}`; it accepts {takes}", run.hello.provider, command.name()))
 }

@@ -241,8 +241,8 @@ fn open_choice(run: &Run, shows: &str) -> String {
         return format!("nothing was sent: run {name} shows {shows}; answer it first (`capture approvals`)");
     }
     format!(
-        "nothing was typed: run {name} shows {shows}, and text could answer that; answer it first (`capture send {name} \
-         --keys KEY`, `capture attach {name}`), or type the text all the same (`--force`)"
+        "nothing was typed: run {name} shows {shows}, and the text could answer it; answer it first (`capture send {name} \
+         --keys KEY`, `capture attach {name}`), or type the text anyway (`--force`)"
     )
 }
 
@@ -250,8 +250,7 @@ fn no_prompt(run: &Run, shows: &str, within: Duration) -> String {
     let (name, seconds) = (name_of(run), within.as_secs_f64());
     format!(
         "nothing was typed: run {name} was not at a prompt within {seconds} s, and shows {shows}; look at it (`capture \
-         screen {name}`), queue the text (`capture queue {name} TEXT`), wait longer (`--timeout`), or type it all the \
-         same (`--force`)"
+         screen {name}`), queue the text (`capture queue {name} TEXT`), wait longer (`--timeout`), or type it anyway (`--force`)"
     )
 }
 

@@ -63,7 +63,7 @@ impl Action {
         anyhow::ensure!(
             has_limits == (self.kind == ActionKind::Limit) && (has_limits || self.limits.is_none()),
             "actions: `limit` needs `limits` with at least one of `tokens`, `cost_usd`, `minutes` and `calls`, and \
-             nothing else takes them"
+             only `limit` accepts them"
         );
         anyhow::ensure!(!self.on.is_empty(), "actions: `on` must name at least one kind of finding");
         Ok(())

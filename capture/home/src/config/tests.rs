@@ -52,10 +52,13 @@ fn values_out_of_range_are_errors_that_name_them() {
 #[test]
 fn a_value_of_the_wrong_type_is_answered_with_what_is_expected() {
     for (text, wrong) in [
-        ("[status]\nidle_after_s = \"abc\"\n", "2:16: expected a whole number, 0 or more, got \"abc\""),
-        ("[status]\nidle_after_s = -5\n", "2:16: expected a whole number, 0 or more, got `-5`"),
-        ("[read]\nwatch = 3\n", "2:9: expected `true` or `false`, got `3`"),
-        ("ignore = \"/srv\"\n", "1:10: expected a list, got \"/srv\""),
+        (
+            "[status]\nidle_after_s = \"abc\"\n",
+            "2:16: status.idle_after_s: expected a whole number, 0 or more, got \"abc\"",
+        ),
+        ("[status]\nidle_after_s = -5\n", "2:16: status.idle_after_s: expected a whole number, 0 or more, got `-5`"),
+        ("[read]\nwatch = 3\n", "2:9: read.watch: expected `true` or `false`, got `3`"),
+        ("ignore = \"/srv\"\n", "1:10: ignore: expected a list, got \"/srv\""),
         ("ignore = [3]\n", "expected a string, got `3`"),
         ("status = 3\n", "1:10: `status` is a group of settings; set one of them, such as `status.idle_after_s`"),
         (

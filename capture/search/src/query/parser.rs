@@ -21,7 +21,7 @@ const QUOTE: &str = "; put it in double quotes to search for it as text";
 
 pub(super) fn parse(text: &str, clock: &Clock) -> Result<Node, QueryError> {
     if text.len() > QUERY_BYTES {
-        return Err(error(&format!("the query is longer than {QUERY_BYTES} bytes"), 0, ""));
+        return Err(of_whole(&format!("the query is longer than {QUERY_BYTES} bytes"), ""));
     }
     let mut parser = Parser { chars: text.chars().collect(), at: 0, depth: 0, conditions: 0, dropped: None, clock };
     let node = parser.alternatives(Field::Text)?;
@@ -32,7 +32,10 @@ pub(super) fn parse(text: &str, clock: &Clock) -> Result<Node, QueryError> {
     match (node, parser.dropped) {
         (Some(node), _) if only_excludes(&node) => {
             // Most likely the user meant the text itself, such as the option `-DNDEBUG`.
-            Err(error("the query only says what to leave out", 0, QUOTE))
+            Err(of_whole(
+                "the query only excludes words",
+                "; add a word to search for, or put the query in double quotes",
+            ))
         }
         (Some(node), _) => Ok(node),
         (None, Some(at)) => Err(error("expected letters or digits to search for", at, "")),
@@ -61,6 +64,11 @@ fn is_of_words(node: &Node) -> bool {
 
 fn error(what: &str, at: usize, hint: &str) -> QueryError {
     QueryError { what: what.to_owned(), column: at + 1, hint: hint.to_owned() }
+}
+
+/// An error in the query as a whole.
+fn of_whole(what: &str, hint: &str) -> QueryError {
+    QueryError { what: what.to_owned(), column: 0, hint: hint.to_owned() }
 }
 
 struct Parser<'a> {
@@ -130,7 +138,7 @@ impl Parser<'_> {
             let or_follows = self.keyword("OR");
             if node.is_none() && before == self.dropped && (or_follows || !nodes.is_empty()) {
                 let (what, place) = if or_follows { ("before", at_or) } else { ("after", at) };
-                return Err(error(&format!("expected something to search for {what} `OR`"), place, ""));
+                return Err(error(&format!("expected a word {what} `OR`"), place, ""));
             }
             nodes.extend(node);
             if !or_follows {
@@ -148,12 +156,12 @@ impl Parser<'_> {
             let at = self.at;
             let has_and = self.keyword("AND");
             if has_and && is_first {
-                return Err(error("expected something to search for before `AND`", at, ""));
+                return Err(error("expected a word before `AND`", at, ""));
             }
             self.skip_spaces();
             let ends = self.peek().is_none_or(|c| c == ')') || self.or_is_next();
             if ends && has_and {
-                return Err(error("expected something to search for after `AND`", at + 3, ""));
+                return Err(error("expected a word after `AND`", at + 3, ""));
             }
             if ends {
                 return Ok(one_or(nodes, Node::And));
@@ -191,7 +199,7 @@ impl Parser<'_> {
         self.skip_spaces();
         if self.peek().is_none_or(|c| c == ')') || self.or_is_next() {
             let given = if is_minus { "-" } else { "NOT" };
-            return Err(error(&format!("expected something to search for after `{given}`"), at + given.len(), ""));
+            return Err(error(&format!("expected a word after `{given}`"), at + given.len(), ""));
         }
         let inner = self.deeper(|parser| parser.unary(field))?;
         Ok(inner.map(|node| Node::Not(Box::new(node))))
@@ -204,7 +212,7 @@ impl Parser<'_> {
                 self.at += 1;
                 let inner = self.deeper(|parser| parser.alternatives(field))?;
                 if self.peek() != Some(')') {
-                    return Err(error("missing `)` for the `(`", at, QUOTE));
+                    return Err(error("the `(` is not closed", at, QUOTE));
                 }
                 self.at += 1;
                 Ok(inner)
@@ -212,7 +220,7 @@ impl Parser<'_> {
             Some('"') => self.phrase().and_then(|text| self.condition(field, &text, at, true)),
             Some(_) | None => match self.field()? {
                 Some(named) if field != Field::Text => {
-                    Err(error(&format!("a field within another one: `{}`", field_name(named)), at, QUOTE))
+                    Err(error(&format!("the field `{}` is inside another field", field_name(named)), at, QUOTE))
                 }
                 Some(named) => self.term(named),
                 None => {
@@ -230,7 +238,7 @@ impl Parser<'_> {
         let mut text = String::new();
         loop {
             match self.peek() {
-                None => return Err(error("missing `\"` for the one", start, "")),
+                None => return Err(error("the `\"` is not closed", start, "")),
                 Some('"') => break,
                 Some('\\') if matches!(self.chars.get(self.at + 1), Some('"' | '\\')) => {
                     self.at += 1;
@@ -379,7 +387,7 @@ impl Parser<'_> {
             Field::Session => {
                 let id = text.trim().to_lowercase();
                 if id.is_empty() {
-                    return Err(error("expected the id of a session, or its beginning", at, ""));
+                    return Err(error("expected the id of a session, or the start of an id", at, ""));
                 }
                 Condition::Begins(id)
             }

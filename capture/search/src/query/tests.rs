@@ -128,63 +128,60 @@ fn errors_name_the_column() {
     let agents: Vec<_> =
         Provider::ALL.iter().filter(|agent| **agent != Provider::Unknown).map(|agent| agent.as_str()).collect();
     for (text, error) in [
-        ("foo \"bar", "missing `\"` for the one at column 5"),
-        ("foo (bar", "missing `)` for the `(` at column 5; put it in double quotes to search for it as text"),
-        ("foo)", "unexpected `)` at column 4; put it in double quotes to search for it as text"),
+        ("foo \"bar", "column 5: the `\"` is not closed"),
+        ("foo (bar", "column 5: the `(` is not closed; put it in double quotes to search for it as text"),
+        ("foo)", "column 4: unexpected `)`; put it in double quotes to search for it as text"),
         (
             "é ff:x",
-            "unknown field `ff` at column 3, expected one of session, agent, kind, tool, time, cwd, project, \
+            "column 3: unknown field `ff`, expected one of session, agent, kind, tool, time, cwd, project, \
                     model, outcome, file, text; put it in double quotes to search for it as text",
         ),
-        ("OR foo", "expected something to search for before `OR` at column 1"),
-        ("foo OR", "expected something to search for after `OR` at column 7"),
-        ("AND foo", "expected something to search for before `AND` at column 1"),
-        ("foo AND", "expected something to search for after `AND` at column 8"),
-        (
-            "-DNDEBUG",
-            "the query only says what to leave out at column 1; put it in double quotes to search for it as text",
-        ),
+        ("OR foo", "column 1: expected a word before `OR`"),
+        ("foo OR", "column 7: expected a word after `OR`"),
+        ("AND foo", "column 1: expected a word before `AND`"),
+        ("foo AND", "column 8: expected a word after `AND`"),
+        ("-DNDEBUG", "the query only excludes words; add a word to search for, or put the query in double quotes"),
         (
             "NOT foo -(a OR b)",
-            "the query only says what to leave out at column 1; put it in double quotes to search for it as text",
+            "the query only excludes words; add a word to search for, or put the query in double quotes",
         ),
-        ("foo NOT", "expected something to search for after `NOT` at column 8"),
-        ("x agent:clade", &format!("unknown agent `clade` at column 9, expected one of {}", agents.join(", "))),
+        ("foo NOT", "column 8: expected a word after `NOT`"),
+        ("x agent:clade", &format!("column 9: unknown agent `clade`, expected one of {}", agents.join(", "))),
         (
             "kind:x",
-            "unknown kind `x` at column 6, expected one of prompt, answer, thinking, call, output, error, \
+            "column 6: unknown kind `x`, expected one of prompt, answer, thinking, call, output, error, \
                     question, summary, title, note, approval, finding",
         ),
         (
             "time:soon",
-            "unknown time `soon` at column 6, expected a date, a time or an age such as 2026-11-01, \
+            "column 6: unknown time `soon`, expected a date, a time or an age such as 2026-11-01, \
                        >=2026-11-01T09:30, <7d or 2026-11-01..2026-11-05",
         ),
         (
             "a f*o",
-            "`*` is supported only at the end of a word at column 4; put it in double quotes to search for it \
+            "column 4: `*` is supported only at the end of a word; put it in double quotes to search for it \
                    as text",
         ),
-        ("a*", "expected at least 2 letters before `*` at column 1"),
-        ("ab~", "expected at least 3 letters before `~` at column 1"),
+        ("a*", "column 1: expected at least 2 letters before `*`"),
+        ("ab~", "column 1: expected at least 3 letters before `~`"),
         (
             "abc~3",
-            "expected `~`, `~1` or `~2` at the end of a word at column 4; put it in double quotes to search for \
+            "column 4: expected `~`, `~1` or `~2` at the end of a word; put it in double quotes to search for \
                    it as text",
         ),
-        ("+++", "expected letters or digits to search for at column 1"),
-        ("a -)", "expected something to search for after `-` at column 4"),
-        ("a NOT )", "expected something to search for after `NOT` at column 6"),
+        ("+++", "column 1: expected letters or digits to search for"),
+        ("a -)", "column 4: expected a word after `-`"),
+        ("a NOT )", "column 6: expected a word after `NOT`"),
         (
             "tool:(agent:x)",
-            "a field within another one: `agent` at column 7; put it in double quotes to search for it \
+            "column 7: the field `agent` is inside another field; put it in double quotes to search for it \
                             as text",
         ),
     ] {
         assert_eq!(parsed(text), format!("! {error}"), "{text}");
     }
-    assert!(parsed(&"(".repeat(100)).contains("nested too deeply at column 34"));
-    assert!(parsed(&"a ".repeat(200)).contains("more than 128 conditions at column 257"));
+    assert!(parsed(&"(".repeat(100)).contains("column 34: the query is nested too deeply"));
+    assert!(parsed(&"a ".repeat(200)).contains("column 257: more than 128 conditions"));
     assert!(parsed(&"a".repeat(5000)).contains("longer than 4096 bytes"));
 }
 
@@ -194,7 +191,7 @@ proptest! {
         text in "\\PC{0,60}|([a-z]{1,4}|AND|OR|NOT|-|\\(|\\)|\"|\\*|~[0-9]?|:|time:|agent:|kind:|\\\\|[<>=.]+| ){0,20}"
     ) {
         if let Err(error) = ParsedQuery::parse(&text, &clock()) {
-            prop_assert!((1..=text.chars().count() + 1).contains(&error.column), "{error}");
+            prop_assert!((0..=text.chars().count() + 1).contains(&error.column), "{error}");
         }
     }
 

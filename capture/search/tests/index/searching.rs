@@ -185,7 +185,7 @@ fn parameters_filter_and_errors_name_them() {
     }
     for (query, error) in [
         (base(), "q: expected something to search for"),
-        (SearchQuery { q: Some("a (b".into()), ..base() }, "q: missing `)` for the `(` at column 3"),
+        (SearchQuery { q: Some("a (b".into()), ..base() }, "q: column 3: the `(` is not closed"),
         (SearchQuery { cwd: Some("x".into()), ..base() }, "cwd: expected an absolute path"),
         (SearchQuery { tool: Some("*".into()), ..base() }, "tool: expected letters or digits"),
         (SearchQuery { q: Some("a".into()), cursor: Some("x".into()), ..base() }, "cursor: not the `next_cursor`"),

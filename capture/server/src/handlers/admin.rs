@@ -36,7 +36,7 @@ pub(crate) async fn notes(call: Call<ListNotes>) -> HandlerResult {
 pub(crate) async fn add_note(mut call: Call<AddNote>) -> HandlerResult {
     let text = call.body().await?.text.trim().to_owned();
     if text.is_empty() || text.chars().count() > NOTE_CHARS {
-        return Err(ApiError::body(format!("a note has 1 to {NOTE_CHARS} characters")));
+        return Err(ApiError::value(format!("a note must have 1 to {NOTE_CHARS} characters")));
     }
     let session = target(&call).await?;
     call.app.ask(call.app.control.note(session, text)).await?;
@@ -59,8 +59,8 @@ pub(crate) async fn label(mut call: Call<LabelSession>) -> HandlerResult {
     let key = |key: &str| !key.is_empty() && plain(key) && !key.contains('=');
     let right = |(name, value): (&String, &Option<String>)| key(name) && value.as_deref().is_none_or(plain);
     if given.labels.len() > LABELS || !given.labels.iter().all(right) {
-        return Err(ApiError::body(
-            "a label is a key (without `=`) and a value, each at most 100 characters; at most 32 labels per request",
+        return Err(ApiError::value(
+            "a label is a key (without `=`) and a value of at most 100 characters each; a request can have at most 32 labels",
         ));
     }
     let session = target(&call).await?;

@@ -31,13 +31,13 @@ use crate::{
 const COOKIE_SECONDS: u32 = 400 * 24 * 3_600;
 
 fn devices_of(app: &App) -> Result<Devices, ApiError> {
-    app.devices.clone().ok_or_else(|| ApiError::unavailable("this server pairs no devices"))
+    app.devices.clone().ok_or_else(|| ApiError::unavailable("this server does not pair devices"))
 }
 
 /// The signed-in device; fails for a request with a token.
 fn signed_in<O: Operation>(call: &Call<O>) -> Result<SignedIn, ApiError> {
     call.device.clone().ok_or_else(|| {
-        ApiError::not_found("no device is signed in: the request has a token, and not the cookie of a device")
+        ApiError::not_found("no device is signed in: the request has a token instead of the cookie of a device")
     })
 }
 
@@ -53,7 +53,7 @@ async fn blocking<T: Send + 'static>(
 /// `POST /api/v1/pairing`
 pub(crate) async fn create_code(mut call: Call<CreatePairingCode>) -> HandlerResult {
     if call.device.is_some() {
-        return Err(ApiError::new(ErrorCode::WrongScope, "codes are made with a token, and not by a device")
+        return Err(ApiError::new(ErrorCode::WrongScope, "only a token can create codes, not a device")
             .hint("run `capture web pair`"));
     }
     let wanted: PairingRequest = call.body().await?;
@@ -101,7 +101,7 @@ fn refused(app: &App, transport: &Transport, error: &PairError) -> ApiError {
     match error {
         PairError::Wrong => app.gate.wrong_code(transport),
         PairError::Expired => ApiError::new(ErrorCode::CodeExpired, error.to_string())
-            .hint("`capture web pair` makes a new one; it lasts a minute"),
+            .hint("`capture web pair` prints a new code, which is valid for one minute"),
         PairError::TooMany => ApiError::new(ErrorCode::Conflict, error.to_string()),
         PairError::Random(_) | PairError::File(_) => ApiError::internal(error),
     }

@@ -42,10 +42,10 @@ pub(crate) async fn list(call: Call<ListPrompts>) -> HandlerResult {
 pub(crate) async fn queue(mut call: Call<QueuePrompt>) -> HandlerResult {
     let text = call.body().await?.text.trim().to_owned();
     if text.is_empty() || text.len() > PROMPT_BYTES {
-        return Err(ApiError::body("a prompt has 1 to 65,536 bytes"));
+        return Err(ApiError::value("a prompt must have 1 to 65,536 bytes"));
     }
     if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-        return Err(ApiError::body("a prompt must not contain control characters other than newlines and tabs"));
+        return Err(ApiError::value("a prompt must not contain control characters other than newlines and tabs"));
     }
     let session = target(&call).await?;
     let prompt = call.app.ask(call.app.control.queue_prompt(session, text)).await?;

@@ -419,7 +419,7 @@ async fn the_status_at_a_past_time() {
     let before = then(499).await;
     assert_eq!(before.error(), (404, "not_found".into()));
     let message = before.json()["error"]["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("after the time asked for") && message.contains(&at(500).to_string()), "{message}");
+    assert!(message.contains("after the requested time") && message.contains(&at(500).to_string()), "{message}");
     assert_eq!(get("?at=yesterday".into()).await.error(), (400, "bad_parameter".into()));
     assert_eq!(server.get("/api/v1/sessions/nobody/status").await.error(), (404, "not_found".into()));
 }

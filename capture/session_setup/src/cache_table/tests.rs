@@ -48,8 +48,8 @@ fn a_cause_names_the_entry_and_what_is_kept_names_the_pauses() {
     assert!(text.contains("the request differs from block 3 on (entry bbbbbbbb, user)"), "{text}");
     assert!(
         text.contains(
-            "From the next turn on the system prompt is kept for 1 h, which costs no more than 5 min: of the last 1 \
-             pauses between requests 1 were longer than 5 min, and 0 longer than 1 h."
+            "From the next turn on, the system prompt stays in the cache for 1 h, which costs no more than 5 min: of the \
+             last 1 pauses between requests, 1 were longer than 5 min and 0 longer than 1 h."
         ),
         "{text}"
     );

@@ -24,7 +24,7 @@ fn a_call_without_effect_is_asked_about_with_its_own_reason() {
     for why in ["a changed since it was read; nothing was written", "a exists and was not read", "a is a binary file"] {
         for preview in [Preview::Refused(why.to_owned()), Preview::NoChange(why.to_owned())] {
             let question = asked(CallClass::Write, "write", arguments(), Some(preview));
-            assert!(question.title.contains("changes nothing"), "{question:?}");
+            assert!(question.title.contains("would change nothing"), "{question:?}");
             assert!(question.details.contains(why) && question.details.contains("nothing changes"), "{question:?}");
         }
     }

@@ -358,7 +358,7 @@ fn what_is_not_built_yet_is_refused() {
         world.give(input);
     }
     assert_eq!(world.refusals().len(), 3);
-    assert!(world.refusals().iter().all(|reason| reason.ends_with("not available yet")));
+    assert!(world.refusals().iter().all(|reason| reason.ends_with("not implemented")));
     assert_eq!(world.state.activity(), EngineActivity::Idle);
 }
 

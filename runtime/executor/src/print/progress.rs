@@ -203,15 +203,15 @@ impl<'a> PrintProgress<'a> {
                 self.disk_trouble.clone_from(error);
                 match error {
                     Some(error) => self.notice(&format!(
-                        "{error}; nothing goes on until it can be written, which is tried every {} seconds",
+                        "{error}; the agent waits until the file can be written, and tries every {} seconds",
                         DISK_RETRY_MS / 1000
                     )),
-                    None => self.notice("the session's file can be written again; the agent goes on"),
+                    None => self.notice("the session's file can be written again; the agent continues"),
                 }
             }
             RuntimeFrame::ContextFills { tokens, window } => self.notice(&format!(
-                "the context is {} % full ({} of {} tokens); once it is full, only a new session or a model with a \
-                 larger context goes on",
+                "the context is {} % full ({} of {} tokens); once it is full, you need a new session or a model with \
+                 a larger context",
                 tokens.saturating_mul(100) / (*window).max(1),
                 grouped(*tokens),
                 grouped(*window)
@@ -608,8 +608,8 @@ mod tests {
         let trouble = |error: Option<&str>| RuntimeFrame::DiskTrouble { error: error.map(str::to_owned) };
         let full = || trouble(Some("cannot append to /s.jsonl: No space left on device"));
         let frames = [full(), full(), full(), trouble(None), full(), trouble(None)];
-        let once = "capture: cannot append to /s.jsonl: No space left on device; nothing goes on until it can be written, which \
-                    is tried every 5 seconds\ncapture: the session's file can be written again; the agent goes on\n";
+        let once = "capture: cannot append to /s.jsonl: No space left on device; the agent waits until the file can be \
+                    written, and tries every 5 seconds\ncapture: the session's file can be written again; the agent continues\n";
         assert_eq!(told(PrintDetail::Trouble, frames), once.repeat(2));
     }
 

@@ -43,10 +43,10 @@ pub enum ClientError {
     #[error("the base URL is not valid: {0}")]
     Url(String),
     /// A key would be sent unencrypted.
-    #[error("the base URL is http and its host is not loopback: the key would be readable on the way; use https")]
+    #[error("the base URL is http and its host is not a loopback address, so others could read the key; use https")]
     Plaintext,
     /// A header cannot be sent.
-    #[error("the header `{0}` cannot be sent: it holds letters that HTTP does not allow")]
+    #[error("the header `{0}` cannot be sent: it contains characters that HTTP does not allow")]
     Header(String),
     /// The URL of the proxy is invalid.
     #[error("the URL of the proxy is not valid")]

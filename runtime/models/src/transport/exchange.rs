@@ -188,21 +188,32 @@ async fn error_text(mut response: Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Describes a connection error with the host and the cause; omits the rest of the address, which may contain a secret.
+/// The text of a system error without its number. A first word in title case becomes lowercase.
+fn without_number(text: &str) -> String {
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if letters.clone().next().is_some_and(char::is_lowercase) => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        Some(_) | None => text.to_owned(),
+    }
+}
+
+/// Describes a connection error with the host and the root cause. Omits the rest of the address, which may contain a
+/// secret.
 fn describe(error: &reqwest::Error) -> String {
-    let what = if error.is_connect() {
-        "cannot connect"
-    } else if error.is_timeout() {
-        "timed out"
-    } else {
-        ""
-    };
-    let host = error.url().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
-    let mut text = match host {
-        Some((host, port)) if error.is_connect() => format!("{what} to {host}:{port}"),
-        Some(_) | None => what.to_owned(),
-    };
     let mut cause = std::error::Error::source(error);
+    if error.is_connect() {
+        let host = error.url().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
+        let to = host.map(|(host, port)| format!(" to {host}:{port}")).unwrap_or_default();
+        while let Some(deeper) = cause.and_then(std::error::Error::source) {
+            cause = Some(deeper);
+        }
+        let why = cause.map(|cause| format!(": {}", without_number(&cause.to_string()))).unwrap_or_default();
+        return format!("cannot connect{to}{why}");
+    }
+    let mut text = if error.is_timeout() { "timed out".to_owned() } else { String::new() };
     while let Some(error) = cause {
         text = if text.is_empty() { error.to_string() } else { format!("{text}: {error}") };
         cause = error.source();

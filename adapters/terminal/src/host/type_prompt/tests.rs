@@ -231,12 +231,15 @@ fn the_terminal_types_only_what_the_screen_was_asked_about() {
         (InputFacts { unread: true, ..right }, [Err(PromptTyped::NotNow); 2]),
         (InputFacts { waiting: true, ..right }, [Err(PromptTyped::NotNow); 2]),
         (InputFacts { runs: false, ..right }, [Err(PromptTyped::No("the program has ended, or is stopped")); 2]),
-        (InputFacts { typed: Some(Duration::from_secs(1)), ..right }, [Err(PromptTyped::No("somebody is typing")); 2]),
+        (
+            InputFacts { typed: Some(Duration::from_secs(1)), ..right },
+            [Err(PromptTyped::No("another client is typing")); 2],
+        ),
         (InputFacts { typed: minute, text: text(1, true), ..right }, [Ok(()), Ok(())]),
         // The user typed between the text and Enter.
         (
             InputFacts { typed: Some(Duration::from_secs(7)), text: text(8, true), ..right },
-            [Ok(()), Err(PromptTyped::No("somebody is typing"))],
+            [Ok(()), Err(PromptTyped::No("another client is typing"))],
         ),
         (
             InputFacts { text: text(1, false), ..right },

@@ -9,6 +9,7 @@ use home::{hosted_session::HostSpec, paths};
 use session_setup::{BY_COMMAND, CacheTable, RunError, SessionChoice, SessionOptions};
 use settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 
+use super::super::number::{positive, seconds};
 use super::{
     hosted::{self, HostOptions},
     piped::piped_text,
@@ -52,8 +53,8 @@ pub(super) struct RpcArguments {
 /// Arguments of `capture agent cache`.
 #[derive(Debug, clap::Args)]
 pub(super) struct CacheArguments {
-    /// The session: its id, at least 3 characters from the start or end of it, or its file [default: the last one of
-    /// this directory].
+    /// The session: its id, at least 3 characters from the start or end of its id, or its file [default: the last
+    /// session of this directory].
     session: Option<String>,
 }
 
@@ -85,7 +86,7 @@ impl RpcArguments {
 
 #[derive(Debug, clap::Args)]
 struct SessionArguments {
-    /// Continue this session: its id, at least 3 characters from the start or end of it, or its file.
+    /// Continue this session: its id, at least 3 characters from the start or end of its id, or its file.
     #[arg(long, value_name = "SESSION", conflicts_with = "continue_last")]
     session: Option<String>,
     /// Continue the last session of this directory.
@@ -94,21 +95,21 @@ struct SessionArguments {
     /// The model, such as anthropic/claude-sonnet-5 [default: agent.model in the configuration].
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<ModelName>,
-    /// How much the model is to think: off, minimal, low, medium, high, xhigh or max [default: agent.thinking in the
-    /// configuration, else the vendor's].
+    /// How much the model thinks: off, minimal, low, medium, high, xhigh or max [default: agent.thinking in the
+    /// configuration, otherwise the vendor's default].
     #[arg(long, value_name = "LEVEL")]
     thinking: Option<ThinkingLevel>,
-    /// What is allowed without a question: plan, ask or accept-edits [default: agent.mode in the configuration].
+    /// Which calls need no permission: plan, ask or accept-edits [default: agent.mode in the configuration].
     #[arg(long, value_name = "MODE")]
     mode: Option<AgentMode>,
     /// Stop when the session has cost this many US dollars.
     #[arg(long, value_name = "USD", value_parser = usd)]
     max_cost: Option<f64>,
-    /// Stop a prompt after this many answers of the model [default: 200].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Stop the turn after this many answers of the model [default: 200].
+    #[arg(long, value_name = "N", value_parser = positive)]
     max_turns: Option<u32>,
-    /// Leave a permission request undone that nobody has answered after this many seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    /// Skip a call whose permission request has no answer after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = seconds(1..=3600))]
     wait: u32,
 }
 

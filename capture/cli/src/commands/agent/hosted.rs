@@ -81,7 +81,7 @@ const fn place(name: Option<String>, end: Arc<Notify>) -> SessionPlace {
         end: Some(end),
         warn,
         at_terminal: false,
-        no_person: "the mode accept-edits needs you at a terminal, and here the server starts the session: use \
-                    the mode ask",
+        no_person: "the mode accept-edits needs you at a terminal, but the server started this session: use the mode \
+                    ask",
     }
 }

@@ -176,8 +176,8 @@ fn shown(question: &PermissionQuestion, size: (usize, usize), replaces: bool, ha
 }
 
 /// The meaning of `session` for an edit, directly above the answer.
-const EDITS_MEANING: &str = "  session: also allows further edits of the workspace until this command ends, except of \
-                             secrets and of files that decide what runs later\n";
+const EDITS_MEANING: &str = "  session: also allows further edits of the workspace until this command ends, except \
+                             edits of secrets and of files that control what runs later\n";
 
 /// The words that answer a question, as the question lists them.
 fn offered(question: &PermissionQuestion, in_full: bool) -> String {
@@ -309,7 +309,7 @@ fn answer(here: &TerminalQuestion<'_>) -> Option<AskerDecision> {
             (true, false) if is_empty => "Type your answer; Ctrl-C ends the turn: ".to_owned(),
             (true, false) => {
                 is_confirmed = true;
-                "This question replaced another one. Type your answer to it again: ".to_owned()
+                "This question replaced an earlier one. Type your answer to this question: ".to_owned()
             }
             (false, true) => format!("\nType {}, or what to do instead; Ctrl-C ends the turn: ", offered(asked, true)),
             (false, false) => format!("Type {}, or what to do instead: ", offered(asked, true)),

@@ -90,8 +90,8 @@ const fn place(name: Option<String>) -> SessionPlace {
         end: None,
         warn,
         at_terminal: false,
-        no_person: "the mode accept-edits needs you at the terminal, and here a program drives the session: use \
-                    --mode ask, and let the program answer permission requests",
+        no_person: "the mode accept-edits needs you at a terminal, but a program drives this session: use --mode ask, \
+                    and let the program answer permission requests",
     }
 }
 

@@ -123,8 +123,8 @@ const fn place(at_terminal: bool) -> SessionPlace {
         end: None,
         warn,
         at_terminal,
-        no_person: "the mode accept-edits needs you at the terminal: standard input and standard error must be \
-                    one, without --json",
+        no_person: "the mode accept-edits needs you at a terminal: standard input and standard error must be a \
+                    terminal, without --json",
     }
 }
 

@@ -46,7 +46,7 @@ enum SessionCommand {
     Labels(change::Labels),
     /// Convert a file of an older version to the current version, in place.
     Migrate(SessionFile),
-    /// Show what a compaction would summarize and what it would keep.
+    /// Show which messages a compaction would summarize and which it would keep.
     CompactPlan(CompactPlan),
     /// Write the tree as one self-contained HTML page.
     Export(export::Export),
@@ -54,13 +54,13 @@ enum SessionCommand {
 
 #[derive(Debug, clap::Args)]
 struct SessionFile {
-    /// The session's file, or the id of a session of our own agent.
+    /// The session's file, or the id of a session of capture's own agent.
     file: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
 struct Load {
-    /// The session's file, or the id of a session of our own agent.
+    /// The session's file, or the id of a session of capture's own agent.
     file: PathBuf,
     /// With --json: include the file's problems.
     #[arg(long, visible_alias = "problems")]
@@ -69,7 +69,7 @@ struct Load {
 
 #[derive(Debug, clap::Args)]
 struct At {
-    /// The session's file, or the id of a session of our own agent.
+    /// The session's file, or the id of a session of capture's own agent.
     file: PathBuf,
     /// The point: an entry's id, or `null` for before the first entry [default: the session's current point].
     #[arg(long, value_name = "ID|null")]

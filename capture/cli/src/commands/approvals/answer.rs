@@ -26,7 +26,7 @@ pub(super) fn ask(questions: &[Question]) -> anyhow::Result<Vec<String>> {
         flush_typed();
         let line = typed(&format!("\nYour answer{which}? [{choice}Enter for none] "))?;
         if line.is_empty() {
-            return Err(Failed::Refused("no answer was given, so nothing was decided".into()).into());
+            return Err(Failed::Refused("you gave no answer, so nothing was decided".into()).into());
         }
         let one = |text: &str| format!("{}={}", question.question, text.trim());
         if question.is_multiple {
@@ -71,7 +71,7 @@ pub(super) fn answers(
         let text = option_of(question, text, is_any_accepted).map_err(usage)?;
         match answers.get_mut(&question.question) {
             Some(answer) if question.is_multiple => *answer = format!("{answer}, {text}"),
-            Some(_) => return Err(usage(format!("`{}` takes one answer", safe(&question.question)))),
+            Some(_) => return Err(usage(format!("`{}` accepts only one answer", safe(&question.question)))),
             None => {
                 answers.insert(question.question.clone(), text);
             }
@@ -92,7 +92,7 @@ fn option_of(question: &Question, text: &str, is_any_accepted: bool) -> Result<S
             let number = |(index, option): (usize, &QuestionOption)| format!("{} {}", index + 1, safe(&option.label));
             let options: Vec<String> = question.options.iter().enumerate().map(number).collect();
             Err(format!(
-                "`{}` is not an option of `{}`: {} (--any-answer sends it all the same)",
+                "`{}` is not an option of `{}`: {} (--any-answer sends it anyway)",
                 safe(text),
                 safe(&question.question),
                 options.join(", ")

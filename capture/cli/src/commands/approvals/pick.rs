@@ -38,7 +38,7 @@ pub(super) fn picked(context: &Context, client: &Client, id: Option<&str>) -> an
     }
     pending.retain(|shown| shown.answer.is_some());
     if pending.is_empty() {
-        let nothing = "capture cannot answer any of the pending requests; `capture approvals` says why";
+        let nothing = "capture cannot answer any of the pending requests; `capture approvals` shows why";
         return Err(Failed::NotFound(nothing.into()).into());
     }
     if context.json || !is_with_a_person() {

@@ -271,7 +271,7 @@ impl Driver {
         while let Some(late) = self.pending.iter().find(|pending| pending.until <= now) {
             let id = late.request.id.clone();
             let seconds = self.options.patience.as_secs();
-            self.refuse(&id, &format!("nobody decided within {seconds} seconds, so the request is denied"))?;
+            self.refuse(&id, &format!("no decision within {seconds} seconds, so the request is denied"))?;
         }
         Ok(())
     }
@@ -461,7 +461,7 @@ impl Driver {
                 Ok(())
             }
             DecisionOutcome::NoServer => {
-                self.refuse(id, "capture's server is not running, so nobody could decide and the request was denied")
+                self.refuse(id, "capture's server is not running, so the request could not be decided and was denied")
             }
             DecisionOutcome::Undecided if pending.until <= Instant::now() => self.on_deadline(),
             DecisionOutcome::Undecided => self.refuse(id, "the server no longer knows this request, so it was denied"),
@@ -502,7 +502,7 @@ impl Driver {
     /// Sends the answer in the agent's format. An allowance the agent's protocol cannot express becomes a denial.
     fn answer(&mut self, request: &PermissionRequest, answer: &AgentAnswer) -> anyhow::Result<()> {
         let words = self.codec.answer(request, answer);
-        let why = "the agent's protocol cannot express this allowance, so the request is denied";
+        let why = "the agent's protocol cannot express this permission, so the request is denied";
         if words.is_none() {
             self.output.write(&DriveOutput::Error { message: why })?;
         }

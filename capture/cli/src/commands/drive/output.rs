@@ -229,7 +229,7 @@ fn remark(what: &DriveOutput<'_>) -> Option<String> {
             let word = if *allowed { "allowed" } else { "denied" };
             let why = message.map(|why| format!(": {why}")).unwrap_or_default();
             let whose = if *decided == DecisionSource::Terminal {
-                " here, without a record: no server could be reached"
+                " here; the decision was not recorded, because no server could be reached"
             } else {
                 ""
             };

@@ -240,7 +240,7 @@ pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) {
         }
     }
     if matches!(purpose, Purpose::Install { .. }) && all.iter().any(|changed| changed.done) {
-        print_error_line("restart agents that are running: they read their hooks at startup");
+        print_error_line("restart running agents: agents read their hooks at startup");
     }
 }
 

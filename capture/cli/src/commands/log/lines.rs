@@ -16,7 +16,7 @@ use super::super::events::{text_of, turn_words};
 /// Time within which a second source reports a session start or end that another source has reported, ms.
 const SAME_MS: i64 = 10_000;
 /// The text for a request whose approval is no longer stored.
-const UNKNOWN_REQUEST: &str = "a request that is not stored any more";
+const UNKNOWN_REQUEST: &str = "a request that is no longer stored";
 
 /// The word for an event, and the text of its line.
 #[derive(Debug, PartialEq, Eq)]
@@ -237,7 +237,7 @@ fn details(by: Option<DecidedBy>, closed_at: Option<Timestamp>, asked_at: Timest
 fn subject(asked: &ApprovalRequested, text: Option<&str>) -> String {
     let paths = (!asked.paths.is_empty()).then(|| asked.paths.join(", "));
     let subject = asked.command.clone().or(paths).or_else(|| asked.url.clone()).or_else(|| text.map(str::to_owned));
-    subject.or_else(|| asked.tool.clone()).unwrap_or_else(|| "a request whose content is not known".to_owned())
+    subject.or_else(|| asked.tool.clone()).unwrap_or_else(|| "a request with unknown content".to_owned())
 }
 
 #[cfg(test)]

@@ -46,7 +46,8 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     }
     let path = shown(&view.file.display().to_string()).text;
     print_line(&format!("file    {path}{}", if view.exists { "" } else { " (does not exist)" }))?;
-    let none = "none: your rules decide; of the rest, capture's agent runs what only reads, and you decide about everything else";
+    let none = "none: if none of your rules matches, capture's own agent reads without asking, and you decide every \
+                other request";
     let about = preset.map_or(none, Preset::about);
     print_line(&prose(&match view.preset {
         Some(name) => format!("preset  {name} ({about})"),
@@ -60,7 +61,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         if above.replace(rule.from) != Some(rule.from) {
             let head = match rule.from {
                 RuleSource::Repository => "rules of this repository, which can only make the policy stricter",
-                RuleSource::User => "your rules: the first that matches a command decides",
+                RuleSource::User => "your rules: the first matching rule decides",
                 RuleSource::Preset => "rules of the preset, tried after yours",
             };
             print_line(&format!("\n{head}"))?;
@@ -71,7 +72,10 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         let line = format!("  {:<5}  {name}{conditions}{reason}", rule.decision);
         print_line(&printing::prose(&line, RULE_COLUMN))?;
     }
-    print_line(&prose("\nIf no rule matches, you are asked. `capture policy explain COMMAND` says which rule decides."))
+    print_line(&prose(
+        "\nIf no rule matches, you are asked. `capture policy explain COMMAND` shows which rule \
+                       decides.",
+    ))
 }
 
 /// Column at which the value of a line begins.
@@ -115,7 +119,7 @@ pub(super) fn choose(context: &Context, preset: Preset, yes: bool) -> anyhow::Re
     let (file, before) = editor::in_force(&context.policy_file()?, edit::CHANGE)?;
     let after = with_preset(before.as_deref().unwrap_or(policy_files::STARTER), preset)?;
     if before.as_deref() == Some(after.as_str()) {
-        return print_line(&format!("the preset is {preset} already"));
+        return print_line(&format!("the preset is already {preset}"));
     }
     Policy::parse(&after, &file)?;
     edit::put_in_force(&file, before.as_deref(), &after, yes)

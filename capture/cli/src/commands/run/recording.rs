@@ -84,7 +84,7 @@ impl Cast {
     fn with(&mut self, write: impl FnOnce(&mut Recorder) -> Result<(), RecordError>) {
         let Some(recorder) = &mut self.recorder else { return };
         if let Err(error) = write(recorder) {
-            tracing::error!(%error, "cannot write the recording any further; the run continues");
+            tracing::error!(%error, "cannot continue the recording; the run continues");
             self.recorder = None;
         }
     }

@@ -55,8 +55,8 @@ fn what_is_not_known_is_never_shown_as_nothing() {
     assert_eq!(lines[4].join(" "), "2026-11-23 3 1.0k 12.3k 3.0k 0 75 % ?");
     assert_eq!(lines[5].join(" "), "2026-11-24 3 1.0k 2.5M 3.0k 0 75 % $12.35 + ?");
     assert_eq!(lines[6][0], "total");
-    assert_eq!(lines[7].join(" "), "? the price is unknown: mystery, (not told); prices.toml can add it");
-    assert_eq!(lines[8].join(" "), "costs at list prices of 2026-11-23; what you pay may differ");
+    assert_eq!(lines[7].join(" "), "? the price is unknown: mystery, (not reported); prices.toml can add it");
+    assert_eq!(lines[8].join(" "), "costs at list prices of 2026-11-23; your costs may differ");
     assert_eq!(report(&of(UsageBy::Day, Vec::new()), Timestamp::MIN), "no usage at any time\n");
     let since = UsageReport { since: Some(Timestamp::MIN), ..of(UsageBy::Day, Vec::new()) };
     let text = report(&since, Timestamp::MIN);
@@ -101,8 +101,8 @@ fn quotas_in_words() {
     };
     let words = in_words(&quota, at(2));
     assert!(words.starts_with("codex quota primary (5 hours): 92 % used, 1h ago; resets at "), "{words}");
-    assert!(words.contains("; at this rate used up at "), "{words}");
-    assert!(in_words(&quota, at(5)).contains("92 % used when it was reset at"), "{}", in_words(&quota, at(5)));
+    assert!(words.contains("; at this rate, it is used up at "), "{words}");
+    assert!(in_words(&quota, at(5)).contains("92 % used before its reset at"), "{}", in_words(&quota, at(5)));
     let week = QuotaView { window_minutes: Some(10_080), resets_at: None, ..quota };
     assert_eq!(in_words(&week, at(2)), "codex quota primary (7 days): 92 % used, 1h ago");
 }

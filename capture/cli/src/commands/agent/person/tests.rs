@@ -94,7 +94,7 @@ fn one_key_does_not_allow_what_took_the_place_of_another_question() {
     assert!(replacing.in_full, "{}", replacing.text);
     assert!(
         replacing.text.ends_with(
-            "This question replaced another one: type the whole word.\n\
+            "This question replaced an earlier one: type the whole word.\n\
              Allow it? yes, session, no, or say what to do instead: "
         ),
         "{}",
@@ -122,7 +122,7 @@ fn session_at_an_edit_says_what_else_it_allows() {
         PermissionQuestion { change: Some(change), lasts: Some(SessionOffer::Edits), ..question("in /w\n", true) };
     let text = plain(&edit, (80, 60), false).text;
     let end = "  the change (9 characters):\n      +fn a() {}\n  session: also allows further edits of the workspace until \
-               this command ends, except of secrets and of files that decide what runs later\nAllow it? [y]es, \
+               this command ends, except edits of secrets and of files that control what runs later\nAllow it? [y]es, \
                [s]ession, [n]o, or say what to do instead: ";
     assert!(text.ends_with(end), "{text}");
     // Colours change neither the words nor the length of the question.

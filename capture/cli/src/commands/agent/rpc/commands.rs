@@ -12,10 +12,10 @@ use settings::{ModelName, ThinkingLevel};
 use super::{CommandAnswer, RpcServer, SentMessage, answer_model, model};
 
 /// Refusals of commands that are unsuitable for this mode or not implemented.
-const NO_SHELL: &str = "commands of the client are not available; run them yourself, or ask the agent to";
+const NO_SHELL: &str = "capture does not run commands for the client; run them yourself, or ask the agent to run them";
 const NO_HTML: &str = "not available here; `capture export SESSION --format html` writes the session as HTML";
-const NO_COMPACTION: &str = "compaction is not available yet";
-const NO_TASKS: &str = "undo is not available yet, so there are no tasks";
+const NO_COMPACTION: &str = "compaction is not implemented";
+const NO_TASKS: &str = "undo is not implemented, so there are no tasks";
 
 impl RpcServer {
     /// Runs a command. Returns `None` if the answer follows with the session's events.

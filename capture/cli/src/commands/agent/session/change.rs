@@ -12,7 +12,7 @@ use super::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Branch {
-    /// The session's file, or the id of a session of our own agent.
+    /// The session's file, or the id of a session of capture's own agent.
     pub(super) file: PathBuf,
     /// The entry at which the session continues, or `null` for before the first one.
     #[arg(value_name = "ID|null")]
@@ -24,19 +24,19 @@ pub(super) struct Branch {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Fork {
-    /// The session's file, or the id of a session of our own agent.
+    /// The session's file, or the id of a session of capture's own agent.
     pub(super) file: PathBuf,
-    /// The user message before which the new session ends; with `--whole`, its last entry.
+    /// The new session ends before this user message or, with `--whole`, with this entry.
     #[arg(value_name = "ID")]
     entry: String,
-    /// End the new session with the entry itself, which may be any entry.
+    /// End the new session with this entry, which need not be a user message.
     #[arg(long)]
     whole: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Labels {
-    /// The session's file, or the id of a session of our own agent.
+    /// The session's file, or the id of a session of capture's own agent.
     pub(super) file: PathBuf,
     /// Set a label on an entry.
     #[arg(long, num_args = 2, value_names = ["ID", "TEXT"])]

@@ -30,7 +30,7 @@ pub(super) fn load(loaded: &Loaded, path: &Path) -> String {
     line("leaf", &leaf(loaded, loaded.tree.leaf()));
     line("issues", &loaded.issues.len().to_string());
     if loaded.is_rewritten {
-        line("note", "opening it for writing rewrites the file first");
+        line("note", "the file is rewritten when it is opened for writing");
     }
     out
 }
@@ -82,7 +82,7 @@ pub(super) fn labels(loaded: &Loaded) -> String {
         return "There are no labels.".to_owned();
     }
     let line = |id: &str, text: &str| {
-        let on = loaded.tree.entry(id).map_or_else(|| format!("{id} (not there)"), |entry| line(loaded, entry));
+        let on = loaded.tree.entry(id).map_or_else(|| format!("{id} (missing)"), |entry| line(loaded, entry));
         format!("{:<20} {}", safe(text), safe(&on))
     };
     labels.into_iter().map(|(id, mark)| line(id, &mark.text)).collect::<Vec<_>>().join("\n")

@@ -14,7 +14,7 @@ use super::{Driver, GRACE, Signal};
 /// Refusal of a terminal command.
 const NO_TERMINAL: &str = "this session has no terminal; send it a prompt, or `abort` its turn";
 /// Refusal of a prompt.
-const WORKING: &str = "the agent is working; wait for the end of its turn, or `abort` it";
+const WORKING: &str = "the agent is working; wait for the end of its turn, or `abort` the turn";
 
 impl Driver {
     /// Answers a request of the server.
@@ -65,7 +65,7 @@ impl Driver {
                     return Ok(Err(WORKING.to_owned()));
                 }
                 let Some(line) = self.codec.prompt(&text) else {
-                    return Ok(Err("the agent takes no prompt at the moment".to_owned()));
+                    return Ok(Err("the agent accepts no prompt at the moment".to_owned()));
                 };
                 self.outcome = None;
                 self.send(&line);
@@ -76,7 +76,7 @@ impl Driver {
             SessionCommand::Abort => {
                 self.withdraw_requests()?;
                 let Some(line) = self.codec.interrupt() else {
-                    return Ok(Err("the agent has no turn to end yet".to_owned()));
+                    return Ok(Err("the agent has not started a turn yet".to_owned()));
                 };
                 self.send(&line);
             }
@@ -93,7 +93,7 @@ impl Driver {
             | SessionCommand::Compact
             | SessionCommand::SetModel { .. }
             | SessionCommand::Limit { .. } => {
-                return Ok(Err(format!("the agent's protocol has nothing like `{}`", command.name())));
+                return Ok(Err(format!("the agent's protocol does not support `{}`", command.name())));
             }
         }
         let done = CommandOutcome { outcome: OutcomeKind::Done, message: None, entry: None };
