@@ -248,12 +248,12 @@ mod tests {
     }
 
     #[test]
-    fn the_table_can_be_read() {
+    fn the_program_table_contains_git_and_sudo() {
         assert!(program("git").is_some() && wrapper("sudo").is_some());
     }
 
     #[test]
-    fn options_are_sets() {
+    fn options_match_in_any_order_and_grouping() {
         for given in ["rm -rf x", "rm -fr x", "rm -r -f x", "rm x -f -R", "rm --rec --forc x", "rm -vrf x"] {
             assert!(includes(given, "rm -rf"), "{given}");
         }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_no_operands() {
+    fn option_values_are_not_treated_as_operands() {
         assert!(includes("git -C push status", "git status") && !includes("git -C push status", "git push"));
         assert!(includes("git push -o x origin +main", "git push --force origin"));
         assert!(includes("docker run -v /:/host x", "docker run --volume /:/host"));

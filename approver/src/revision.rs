@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_a_commit_stands_behind_the_colon() {
+    fn the_path_after_the_colon_names_the_file_in_a_commit() {
         check("HEAD:src/a.rs", "HEAD^{commit}:src/a.rs", Some("src/a.rs"));
         check("HEAD@{12:00}:.env", "HEAD@{12:00}^{commit}:.env", Some(".env"));
         check("HEAD:", "HEAD^{commit}:", Some(""));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_are_not_known() {
+    fn other_revision_forms_are_refused() {
         for text in [
             ":x",
             ":/fix",

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_whole_and_is_private() {
+    fn a_replaced_file_has_the_new_content_and_mode_0600() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         for (content, durability) in [("one", Durability::Synced), ("two", Durability::Unsynced)] {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_replaced_and_not_followed() {
+    fn replace_overwrites_a_symlink_instead_of_following_it() {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("link"), dir.path().join("other"));
         fs::write(&other, "other's").unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_meanwhile_is_not_replaced() {
+    fn placing_a_draft_fails_if_the_file_was_created_meanwhile() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         let draft = Draft::beside(&path, ".part").unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_leaves_nothing() {
+    fn a_failed_replace_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         fs::create_dir_all(path.join("full")).unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_editor_put_there_is_kept() {
+    fn a_draft_rewritten_by_an_editor_replaces_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.toml");
         let draft = Draft::beside(&path, ".toml").unwrap();

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_are_read_and_nothing_is_waited_for() {
+    fn non_regular_files_are_refused_without_blocking() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         fs::write(path("file"), "text").unwrap();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_up_to_its_limit() {
+    fn a_file_over_the_size_limit_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         fs::write(&path, "12345").unwrap();

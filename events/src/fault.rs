@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_named_as_the_writer_knows_them() {
+    fn serde_errors_are_worded_in_the_terms_of_json_or_toml() {
         for (message, json, toml) in [
             ("invalid type: integer `1`, expected a boolean", "expected `true` or `false`, got `1`", ""),
             ("invalid value: integer `-1`, expected u16", "expected a whole number, 0 or more, got `-1`", ""),

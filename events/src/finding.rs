@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_has_one_id_and_another_time_another() {
+    fn a_finding_id_depends_on_its_key_and_time() {
         let session = SessionId::from_bytes([7; 16]);
         let at = Timestamp::from_millisecond(1_000);
         assert_eq!(Finding::id_of(session, "loop", at), Finding::id_of(session, "loop", at));

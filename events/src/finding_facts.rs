@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_described_in_words_of_its_own() {
+    fn every_finding_kind_has_a_distinct_title_and_meaning() {
         let all: Vec<FindingFacts> = FindingKind::ALL.iter().map(|kind| kind.facts()).collect();
         for (at, facts) in all.iter().enumerate() {
             for text in [facts.title, facts.meaning, facts.severity, facts.raised, facts.resolved, facts.advice] {

@@ -374,14 +374,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_and_back(bits: u128) {
+        fn ids_round_trip_through_text_in_either_case(bits: u128) {
             let id = EventId::from_bits(bits);
             prop_assert_eq!(id.to_string().parse::<EventId>(), Ok(id));
             prop_assert_eq!(id.to_string().to_lowercase().parse::<EventId>(), Ok(id));
         }
 
         #[test]
-        fn text_sorts_as_bytes_do(a: u128, b: u128) {
+        fn id_text_sorts_in_the_same_order_as_its_bytes(a: u128, b: u128) {
             let (a, b) = (EventId::from_bits(a), EventId::from_bits(b));
             prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
             prop_assert_eq!(a.cmp(&b), a.to_bytes().cmp(&b.to_bytes()));
@@ -397,7 +397,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_id_is_its_text(text: String, other: String) {
+        fn a_text_id_serializes_compares_and_hashes_like_its_text(text: String, other: String) {
             let id = MessageId::from(text.as_str());
             prop_assert_eq!(id.to_string(), text.as_str());
             prop_assert_eq!(text.parse::<MessageId>(), Ok(id.clone()));
@@ -411,14 +411,14 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_an_id() {
+    fn malformed_session_ids_are_rejected() {
         for bad in ["", "01J", "81J0000000000000000000000Z", "0000000000000000000000000U", "é"] {
             assert!(bad.parse::<SessionId>().is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn parts_do_not_run_into_each_other() {
+    fn an_identity_depends_on_how_its_parts_are_divided() {
         let p = Provider::Claude;
         assert_ne!(Identity::of(p, "a", &[b"xy", b"z"]), Identity::of(p, "a", &[b"x", b"yz"]));
         assert_ne!(Identity::record(p, "u", 0), Identity::record(p, "u", 1));

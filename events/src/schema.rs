@@ -38,7 +38,7 @@ pub fn event_schema() -> serde_json::Value {
 mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "how a developer asks for a new copy")]
-    fn committed_schema_is_the_generated_one() {
+    fn the_committed_event_schema_matches_the_types() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.json");
         let now = serde_json::to_string_pretty(&super::event_schema()).unwrap_or_default() + "\n";
         if std::env::var_os("UPDATE_SCHEMA").is_some() {

@@ -120,7 +120,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_what_the_agents_write() {
+    fn rfc_3339_timestamps_are_parsed_and_invalid_ones_rejected() {
         let t = Timestamp::parse("2026-11-20T04:37:12.189Z").map(Timestamp::as_millisecond);
         assert_eq!(t, Some(1_795_149_432_189));
         assert_eq!(Timestamp::parse("2026-11-20T05:37:12.189654+01:00").map(Timestamp::as_millisecond), t);
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_and_back(ms in 0_i64..253_402_300_799_999) {
+        fn timestamps_round_trip_through_text(ms in 0_i64..253_402_300_799_999) {
             let t = Timestamp::from_millisecond(ms);
             let text = t.to_string();
             prop_assert_eq!(fast_parse(text.as_bytes()), Some(t));

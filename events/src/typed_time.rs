@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn times_people_type() {
+    fn relative_and_absolute_times_are_parsed() {
         for (text, at) in [
             ("-30s", "2026-11-20T11:29:30.000Z"),
             ("5m", "2026-11-20T11:25:00.000Z"),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_time() {
+    fn malformed_times_are_rejected() {
         for text in [
             "",
             "-",

@@ -46,7 +46,7 @@ mod tests {
     use super::shows;
 
     #[test]
-    fn what_shows_as_itself() {
+    fn control_and_invisible_characters_are_not_shown_literally() {
         assert!("plain é 日本 🚀".chars().all(shows));
         assert!(
             !"\n\t\u{1b}\u{7f}\u{9b}\u{200b}\u{202e}\u{2028}\u{a0}\u{e000}\u{fe0f}\u{3164}\u{2800}".chars().any(shows)

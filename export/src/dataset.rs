@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_a_record_and_every_text_is_sanitized() {
+    fn each_turn_becomes_one_record_with_sanitized_texts() {
         let session = session();
         let hide = |text: &str| text.replace("/home/me", "~");
         let mut turns = DatasetTurns::new(&session, &hide, &|input| input.contains("key"));

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_an_edit_is_a_difference() {
+    fn every_edit_input_format_becomes_a_diff() {
         for input in [
             r#"{"file_path":"a.py","old_string":"x\nsame","new_string":"y\nsame","replace_all":false}"#,
             r#"{"filePath":"a.py","oldString":"x\nsame","newString":"y\nsame"}"#,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_a_difference_in_every_way_it_is_handed_over() {
+    fn a_patch_becomes_a_diff_from_every_input_format() {
         let wanted = ["*** Update File: a.md", "@@", "-42", "+43"];
         for input in [
             "*** Begin Patch\n*** Update File: a.md\n@@\n-42\n+43\n*** End Patch",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_of_a_patch_in_a_text_hide_nothing_of_it() {
+    fn patch_markers_inside_the_edited_text_hide_no_lines() {
         let fragment = "*** Begin Patch\n+one\n*** End Patch";
         for text in [fragment.to_owned(), format!("before\n{fragment}\nbehind"), format!("{fragment}\nbehind")] {
             let written: Vec<String> = text.lines().map(|line| format!("+{line}")).collect();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_print_is_shown_by_its_number() {
+    fn unprintable_characters_in_a_diff_are_escaped() {
         let text = "a\u{1b}[2J\tb\u{202e}c\u{61c}\u{2066}d\u{85}\r";
         let shown = "+a\\u{1b}[2J\tb\\u{202e}c\\u{61c}\\u{2066}d\\u{85}\\u{d}";
         let patch = format!("*** Begin Patch\n+{text}\n*** End Patch");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_has_no_difference() {
+    fn unrecognized_edit_inputs_produce_no_diff() {
         for input in [
             "",
             "{}",

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_context_of_a_model() {
+    fn the_context_window_is_found_by_model_name() {
         let mut rules = DetectorLimits::default();
         assert_eq!(window("claude-opus-5-5", &rules), Some(200_000));
         assert_eq!(window("claude-sonnet-5[1m]", &rules), Some(1_000_000));

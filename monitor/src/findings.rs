@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cause_has_one_finding_and_only_what_matters_is_told() {
+    fn one_cause_has_one_finding_and_reports_only_relevant_changes() {
         let mut findings = findings();
         findings.raise(seen(5, 1), at(1));
         findings.raise(seen(6, 1), at(2));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_over_is_not_raised_again_for_the_same_time() {
+    fn a_resolved_finding_is_not_raised_again_by_earlier_evidence() {
         let mut findings = findings();
         findings.raise(seen(5, 1), at(3));
         findings.resolve("loop", at(5), "over");
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_raises_nothing_twice_and_ends_nothing_too_early() {
+    fn a_restored_finding_is_neither_raised_again_nor_resolved_early() {
         let mut before = findings();
         before.raise(seen(5, 1), at(3));
         let finding = before.drain().remove(0);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_stays_so() {
+    fn an_acknowledged_finding_stays_acknowledged_when_raised_again() {
         let mut findings = findings();
         findings.raise(seen(5, 1), at(1));
         let id = findings.drain().remove(0).id;

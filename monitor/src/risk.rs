@@ -541,7 +541,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_deserves_a_second_look() {
+    fn dangerous_commands_are_risky() {
         for risky in RISKY {
             assert!(of(risky).is_some(), "{risky}");
         }
@@ -574,7 +574,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_everyday() {
+    fn everyday_commands_are_not_risky() {
         for plain in PLAIN {
             assert_eq!(of(plain), None, "{plain}");
         }
@@ -637,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_around_a_command_hides_it() {
+    fn surrounding_shell_syntax_does_not_hide_a_risky_command() {
         for command in RISKY.iter().filter(|command| !command.contains('`')) {
             let alone = of(command);
             let hidden: Vec<_> = surrounded(command).into_iter().filter(|text| of(text) != alone).collect();
@@ -646,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_everyday_stays_so_whatever_is_around_it() {
+    fn surrounding_shell_syntax_does_not_make_everyday_commands_risky() {
         for command in PLAIN {
             for text in surrounded(command) {
                 assert_eq!(of(&text), None, "{text}");
@@ -656,7 +656,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_line_of_its_own_is_always_seen(
+        fn a_risky_command_on_its_own_line_is_always_detected(
             before in r#"([a-z0-9 ./$=|&;()<>*~#!-]|\n|'[a-z #|;]*'|"[a-z '#;]*"){0,40}"#,
             risky in proptest::sample::select(vec!["rm -rf ~", "git push --force origin main", "sudo ls", "npm publish"]),
             between in proptest::sample::select(vec!["\n", "\r\n", "\n\n\t"]),
@@ -666,13 +666,13 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_strange(text in "(?s).{0,120}", signs in r#"[$(){}`'"<\\|&;#\n a-]{0,80}"#) {
+        fn risk_assessment_never_panics_on_arbitrary_text(text in "(?s).{0,120}", signs in r#"[$(){}`'"<\\|&;#\n a-]{0,80}"#) {
             let _ = (of(&text), of(&signs));
         }
     }
 
     #[test]
-    fn spellings_of_one_command_are_one_command() {
+    fn obfuscated_spellings_of_a_risky_command_are_detected() {
         for text in [
             "r\\m -rf ~",
             "'rm' -rf ~",
@@ -731,7 +731,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_addresses() {
+    fn sensitive_paths_and_urls_are_risky() {
         let path = |path: &str| risk(&RiskRequest { paths: &[path.to_owned()], ..RiskRequest::default() });
         for risky in [
             "/home/a/.ssh/config",

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_a_rule_is_named() {
+    fn an_unknown_detector_setting_is_rejected_by_name() {
         let rules: DetectorLimits = serde_json::from_str(r#"{"stuck_ms": 5, "off": ["idle"]}"#).unwrap();
         assert_eq!((rules.stuck_ms, rules.off), (5, vec![FindingKind::Idle]));
         let error = serde_json::from_str::<DetectorLimits>(r#"{"stuk_ms": 5}"#).unwrap_err().to_string();

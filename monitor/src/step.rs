@@ -427,7 +427,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_command_in_another_dress() {
+    fn command_variants_are_normalized_to_one_command() {
         for other in ["cd /x && cargo test", "cargo test 2>&1", "cargo test 2>&1 | tail -20", "cargo  test | grep FAIL"]
         {
             assert_eq!(plain("cargo test"), plain(other), "{other}");
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits() {
+    fn waiting_commands_and_tools_are_recognized() {
         for yes in ["sleep 30 && gh run view 1", "sleep 5; curl x", "tail -f log", "npm run test -- --watch"] {
             assert!(waits("Bash", Some(yes)), "{yes}");
         }
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_and_what_takes_it_back() {
+    fn an_edit_and_its_reversal_are_recognized() {
         let call = ToolCall { title: Some("a.rs".into()), ..ToolCall::default() };
         let of = |text: &str| Edit::of(&call, text).unwrap();
         let one = of(r#"{"file_path":"a.rs","old_string":"x","new_string":"y"}"#);

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_by_itself_is_left_out() {
+    fn times_line_numbers_and_ids_are_ignored_when_comparing_outputs() {
         for (one, other) in [
             ("test result: FAILED. 2 passed; finished in 0.01s", "test result: FAILED. 2 passed; finished in 12.53s"),
             ("1 failed in 3.2 seconds", "1 failed in 14 seconds"),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_tool_wrote_around_an_output_is_left_out() {
+    fn the_wrapper_text_of_a_tool_is_removed_from_its_output() {
         for (text, inside) in [
             (
                 "Chunk ID: 44b600\nWall time: 0.3658 seconds\nProcess exited with code 0\nOriginal token count: 7\nOutput:\na\nb\n",
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_progress_stays() {
+    fn changes_that_may_be_progress_are_kept_when_comparing_outputs() {
         for (one, other) in [
             ("3 failed, 40 passed", "2 failed, 41 passed"),
             ("step 3/10 done", "step 4/10 done"),
@@ -289,14 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn the_same_answer_to_another_question() {
+    fn outputs_that_differ_only_in_the_argument_have_the_same_shape() {
         let one = shape("cat: a1.txt: No such file or directory", "cat a1.txt");
         assert_eq!(one, shape("cat: b/other.txt: No such file or directory", "cat b/other.txt"));
         assert_ne!(one, shape("hello", "cat a1.txt"));
     }
 
     #[test]
-    fn a_long_text_costs_no_more_than_its_head() {
+    fn only_the_beginning_of_a_long_text_is_normalized() {
         assert!(settled(&"é1 ".repeat(1 << 20)).len() <= LOOKED_AT);
     }
 }

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn when_a_limit_is_over() {
+    fn reset_times_are_parsed_from_limit_messages() {
         // 2026-11-20T04:37:12Z
         let now = Timestamp::from_millisecond(1_795_149_432_000);
         let seconds = |n: i64| Some(now.plus_ms(n * 1_000));

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_message_has_the_same_id_and_another_has_not() {
+    fn the_message_id_depends_on_channel_and_cause() {
         let make = |channel: &str, cause: &str| {
             OutgoingMessage::new(
                 channel,

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_in_is_sent_and_what_is_withdrawn_is_not() {
+    fn the_planner_loop_sends_submitted_notices_except_withdrawn_ones() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let on_receipt = heard.clone();
         let context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));

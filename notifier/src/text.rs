@@ -84,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn what_prints_stays() {
+    fn printable_text_is_kept_unchanged() {
         check("ls -la\n日本 é", 100, "ls -la\n日本 é");
         check("a\r\nb\tc\n", 100, "a\nb c");
         assert_eq!(line(" a\nb ", 9), "a b");
     }
 
     #[test]
-    fn what_hides_or_drives_is_shown() {
+    fn control_and_invisible_characters_are_escaped() {
         check("a\u{1b}]52;c;x\u{7}b", 100, "a\\u{1b}]52;c;x\\u{7}b");
         check(
             "\u{202e}gpj\u{200b}\u{feff}\u{9b}31m\u{e0041}",
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_capped_in_characters_and_no_escape_is_cut() {
+    fn text_is_truncated_by_characters_without_splitting_an_escape() {
         check("abcd", 4, "abcd");
         check("abcde", 4, "abc…");
         check("日本語日", 3, "日本…");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_plain_or_none() {
+    fn only_web_links_without_credentials_are_kept() {
         assert_eq!(link("http://127.0.0.1:1/s/1").as_deref(), Some("http://127.0.0.1:1/s/1"));
         assert_eq!(link("javascript:alert(1)"), None);
         assert_eq!(link("https://user:pw@host/"), None);

@@ -163,7 +163,7 @@ fn ntfy_and_telegram_carry_their_tokens() {
 }
 
 #[test]
-fn slack_and_discord_go_where_the_secret_says() {
+fn slack_and_discord_post_to_the_url_from_the_secret() {
     let receiver = Receiver::start();
     let setup = Setup::new(
         &format!(
@@ -180,7 +180,7 @@ fn slack_and_discord_go_where_the_secret_says() {
 }
 
 #[test]
-fn the_desktop_shows_it_and_mark_up_is_escaped() {
+fn a_desktop_notification_is_shown_with_markup_escaped() {
     let dir = tempfile::tempdir().unwrap();
     let desktop = Desktop::start(dir.path());
     let setup =
@@ -195,7 +195,7 @@ fn the_desktop_shows_it_and_mark_up_is_escaped() {
 }
 
 #[test]
-fn a_desktop_that_comes_back_is_found_again() {
+fn the_desktop_channel_reconnects_after_the_bus_restarts() {
     let dir = tempfile::tempdir().unwrap();
     let first = Desktop::start(dir.path());
     let setup =
@@ -211,7 +211,7 @@ fn a_desktop_that_comes_back_is_found_again() {
 }
 
 #[test]
-fn without_a_bus_the_receipt_says_so() {
+fn delivery_fails_without_a_local_session_bus() {
     let desktop = "[[channels]]\nname = 'd'\ntype = 'desktop'";
     let error = |env: &[(&str, &str)]| Setup::new(desktop, env).error(message("d", "x"));
     assert!(error(&[]).contains("DBUS_SESSION_BUS_ADDRESS is not set"));
@@ -225,7 +225,7 @@ fn without_a_bus_the_receipt_says_so() {
 }
 
 #[test]
-fn a_bus_that_hangs_costs_an_attempt() {
+fn an_unresponsive_session_bus_fails_the_delivery() {
     let dir = tempfile::tempdir().unwrap();
     // No server accepts; the kernel accepts the connection.
     let _silent = UnixListener::bind(dir.path().join("bus")).unwrap();

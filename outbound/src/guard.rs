@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_not_be_reached() {
+    fn non_public_addresses_are_refused_by_default() {
         let refused = [
             "0.0.0.0",
             "0.1.2.3",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_may_allow() {
+    fn the_user_can_allow_private_but_not_link_local_addresses() {
         for text in ["127.0.0.1", "::1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1"] {
             assert_eq!(refusal(text.parse().unwrap(), true), None, "{text}");
         }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_go_on_comes_first_then_risk_then_the_longest_wait() {
+    fn blocked_sessions_come_first_then_risky_then_longest_waiting() {
         let sessions = [
             session(1, State::Waiting, Reason::TurnComplete, 10),
             session(2, State::WaitingApproval, Reason::Tool, 50),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledged_findings_do_not_count_and_sub_agents_need_what_their_parent_needs() {
+    fn acknowledged_findings_need_nothing_and_subagent_needs_go_to_the_parent() {
         let seen = Finding { state: FindingState::Acknowledged, ..finding(1, FindingKind::Stuck, 1) };
         let parent = session(1, State::Running, Reason::Subagents, 1);
         let child =

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_of_text() {
+    fn text_is_collapsed_to_one_line_and_truncated() {
         assert_eq!(verbatim_line("  a\n\tb  c ", 20), "a b c");
         assert_eq!(verbatim_line("abcdef", 6), "abcdef");
         assert_eq!(verbatim_line("abcdefg", 6), "abcde…");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_removed_before_its_surroundings_are_cut() {
+    fn secrets_are_redacted_before_the_text_is_truncated() {
         let (secret, rest) = ("q7Rk2mZp9Lw4TfVb", "x".repeat(200));
         for limit in 0..60 {
             for text in [
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_a_text() {
+    fn a_long_text_is_shortened_in_the_middle() {
         assert_eq!(both_ends(" abc ", 9), "abc");
         assert_eq!(both_ends("abcdefghijklm", 8), "abcdef…lm");
         assert_eq!(both_ends("日本語日本語", 16), "日本語日…語");
@@ -135,7 +135,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn the_ends_are_those_of_the_text(text in "[^…]{0,60}", limit in 0_usize..60) {
+        fn a_shortened_text_keeps_its_beginning_and_end(text in "[^…]{0,60}", limit in 0_usize..60) {
             let (text, cut) = (text.trim(), both_ends(&text, limit));
             match cut.split_once('…') {
                 None => proptest::prop_assert!(cut == text && text.len() <= limit),

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_number_of_remembered_test_runs_is_bounded() {
         let mut loops = TestLoops::default();
         for n in 0..3 * REMEMBERED {
             call(&mut loops, &format!("lost {n}"), ToolKind::Execute, "npm test");

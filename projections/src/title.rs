@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sentence_without_courtesies() {
+    fn a_title_is_the_first_sentence_without_courtesies() {
         check("fix the login bug", Some("Fix the login bug"));
         check("Hi! Could you please fix the login bug? It is urgent.", Some("Fix the login bug"));
         check("ok, now let's add tests for the parser. Then run them.", Some("Add tests for the parser"));
@@ -277,14 +277,14 @@ mod tests {
     }
 
     #[test]
-    fn prompts_that_name_no_subject() {
+    fn prompts_without_a_subject_have_no_title() {
         for prompt in ["", "  \n", "continue", "Yes.", "ok", "please continue", "go ahead!", "...", "hi", "thanks!"] {
             check(prompt, None);
         }
     }
 
     #[test]
-    fn a_task_of_its_own_is_told_from_what_goes_on_with_another() {
+    fn a_prompt_that_continues_another_task_is_not_a_new_task() {
         for prompt in [
             "Now add dark mode to the settings page",
             "fix the login bug",
@@ -322,14 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn long_ones_are_cut() {
+    fn long_titles_are_truncated() {
         assert_eq!(intent(&"word ".repeat(100)).unwrap().chars().count(), CHARS);
         assert_eq!(intent(&format!("<a>{}", "x".repeat(10))), Some(format!("<a>{}", "x".repeat(10))));
     }
 
     proptest::proptest! {
         #[test]
-        fn never_panics_and_is_one_line(prompt in "(?s).{0,200}") {
+        fn any_prompt_gives_a_bounded_one_line_title_or_none(prompt in "(?s).{0,200}") {
             if let Some(title) = intent(&prompt) {
                 assert!(!title.contains('\n') && title.chars().count() <= CHARS && !title.is_empty(), "{title:?}");
             }

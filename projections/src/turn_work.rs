@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files_in_a_sentence() {
+    fn long_file_lists_are_abbreviated() {
         assert_eq!(enumerated(&["a"], false), "a");
         assert_eq!(enumerated(&["a", "b"], false), "a and b");
         assert_eq!(enumerated(&["a", "b", "c"], false), "a, b and 1 more");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_named_once_and_only_if_it_was_changed() {
+    fn changed_files_are_listed_once_and_failed_edits_not_at_all() {
         let mut work = TurnWork::default();
         let mut edited = |files: &[&str], outcome, failed| {
             let call = FinishedCall { tool: ToolKind::Edit, title: None, exit_code: None, outcome, text: None };

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_decoded_wherever_it_begins_and_over_its_lines() {
+    fn base64_is_found_after_any_prefix_and_across_line_breaks() {
         let run = DECODER.encode("APP_ENV=production\nDB_PASSWORD=tiger\nHOST=db.internal\n".repeat(3));
         for before in ["", "x: ", "\"", "echo ", "\\n", "-----------------------------"] {
             let found = runs(&format!("{before}{run}\nand on"));

@@ -453,7 +453,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_say() {
+    fn setting_names_are_weighted_by_how_likely_they_hold_a_secret() {
         let weight = |name: &str| meaning(name.as_bytes()).map(|m| m.weight);
         for name in [
             "password",

@@ -22,7 +22,7 @@ fn github() -> String {
 }
 
 #[test]
-fn a_mark_takes_the_place_of_a_secret_and_nothing_else_changes() {
+fn only_the_secret_is_replaced_by_a_mark() {
     let key = github();
     check(&format!("a {key} b"), "a [redacted:github-pat] b");
     check(&format!("x\\n{key}\\ny"), "x\\n[redacted:github-pat]\\ny");
@@ -32,7 +32,7 @@ fn a_mark_takes_the_place_of_a_secret_and_nothing_else_changes() {
 }
 
 #[test]
-fn what_is_no_utf8_passes_through() {
+fn invalid_utf8_is_unchanged_by_redaction() {
     let bytes = [&b"\xff\xfe key "[..], github().as_bytes(), b" \x80\xff"].concat();
     let redacted = redactor().redact_bytes(&bytes);
     assert_eq!(&*redacted.bytes, b"\xff\xfe key [redacted:github-pat] \x80\xff");
@@ -41,7 +41,7 @@ fn what_is_no_utf8_passes_through() {
 }
 
 #[test]
-fn names_are_the_context_of_strings_in_json() {
+fn json_strings_are_redacted_by_the_name_of_their_field() {
     let mut value = json!({
         "password": "opensesame",
         "token": "str",
@@ -66,7 +66,7 @@ fn names_are_the_context_of_strings_in_json() {
 }
 
 #[test]
-fn elements_of_a_list_are_read_together() {
+fn passwords_in_argument_lists_are_redacted() {
     let mut value = json!({
         "argv": ["app", "--password", "opensesame9", "--verbose", "--token", "$TOKEN"],
         "args": ["mysql", "-uroot", "-pq8Zk2mXv71"],
@@ -86,7 +86,7 @@ fn elements_of_a_list_are_read_together() {
 }
 
 #[test]
-fn no_word_excuses_a_key_of_a_vendor() {
+fn a_vendor_key_containing_a_placeholder_word_is_redacted() {
     for word in ["todo", "FAKE", "Sample", "example", "xxxx", "dummy", "here"] {
         let key = ["gh", "p_", "0wnX7Tz2Lq9fHd4KsVb1", word, "RmYc8JgPe64"].concat();
         let redacted = redactor().redact(&format!("a {key} b")).text.into_owned();
@@ -99,7 +99,7 @@ fn no_word_excuses_a_key_of_a_vendor() {
 }
 
 #[test]
-fn a_key_that_is_split_into_lines_of_an_array_is_found() {
+fn a_private_key_split_across_array_elements_is_redacted() {
     let body: Vec<String> = (0..6).map(|i| format!("{i}Qx7Lz{}", "mK29fT0bVw".repeat(5))).collect();
     let mut lines = vec!["-----BEGIN RSA PRIVATE KEY-----".to_owned()];
     lines.extend(body.clone());
@@ -112,7 +112,7 @@ fn a_key_that_is_split_into_lines_of_an_array_is_found() {
 
 /// If the time grew faster than the text, this test would not end in time.
 #[test]
-fn hostile_text_ends() {
+fn repetitive_text_is_redacted_in_reasonable_time_and_size() {
     let size = 1 << 16;
     let units = [
         "a",
@@ -228,19 +228,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_planted_never_survives((text, secret) in planted()) {
+    fn planted_secrets_are_always_redacted((text, secret) in planted()) {
         prop_assert!(!redactor().redact(&text).text.contains(&secret), "{}", text);
     }
 
     #[test]
-    fn twice_is_as_once(text in noise()) {
+    fn redaction_is_idempotent(text in noise()) {
         let once = redactor().redact(&text).text.into_owned();
         let twice = redactor().redact(&once).text.into_owned();
         prop_assert_eq!(once, twice);
     }
 
     #[test]
-    fn only_what_was_found_changes(text in noise()) {
+    fn redaction_changes_only_the_reported_ranges(text in noise()) {
         let redacted = redactor().redact(&text);
         let mut rest = String::new();
         let mut at = 0;
@@ -263,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_pass(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+    fn arbitrary_bytes_without_secrets_are_unchanged(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         let redacted = redactor().redact_bytes(&bytes);
         if redacted.found.is_empty() {
             prop_assert_eq!(&*redacted.bytes, &bytes[..]);
@@ -278,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_make_no_difference(lines in proptest::collection::vec(planted(), 1..30), piece in 1_usize..700) {
+    fn no_secret_survives_in_a_stream_split_into_pieces(lines in proptest::collection::vec(planted(), 1..30), piece in 1_usize..700) {
         let text: String = lines.iter().map(|(text, _)| format!("{}\n", text.replace(['"', '\'', '`', '\\'], ""))).collect();
         let out = streamed(text.as_bytes(), piece, 4096, 1024);
         for (_, secret) in &lines {
@@ -288,7 +288,7 @@ proptest! {
 }
 
 #[test]
-fn a_stream_is_redacted_as_the_whole_is() {
+fn a_stream_is_redacted_like_the_whole_text() {
     let mut text = Vec::new();
     for i in 0..3000 {
         text.extend_from_slice(

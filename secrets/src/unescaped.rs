@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_read_as_what_they_stand_for() {
+    fn escapes_entities_and_colors_are_decoded() {
         check("a\x1b[1;32m=\x1b[0mb", "a=b");
         check("a\\u001b[1m=\\u001b[0mb\\x1b[0m\\033[31m\\e[0m", "a=b");
         check("\x1b]8;;http://x\x07link\x1b]8;;\x1b\\ on", "link on");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_found_again_in_the_text() {
+    fn ranges_in_unescaped_text_map_back_to_the_original() {
         let text = "x=\\u0022a\\u0022b\\u0022";
         let read = Unescaped::around(text.as_bytes(), &[2]);
         assert_eq!(read.text, b"x=\"a\"b\"\n");

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders() {
+    fn placeholders_are_distinguished_from_secrets() {
         for text in [
             "${TOKEN}",
             "$TOKEN",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn code() {
+    fn code_is_distinguished_from_secrets() {
         for text in [
             "getpass()",
             "config.password",
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn random() {
+    fn random_looking_values_are_recognized() {
         for text in ["9f8a7b6c5d4e3f2a1b0c", "Xk29fLq0ZrPm", "a81f0c22e9d84b1f"] {
             assert!(looks_random(text.as_bytes()), "{text}");
         }

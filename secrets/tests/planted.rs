@@ -84,31 +84,31 @@ fn check(name: &str, bars: &Bars) {
 }
 
 #[test]
-fn what_the_rules_were_tuned_on() {
+fn the_tuned_set_meets_its_recall_and_precision() {
     check("tuned.jsonl", &Bars { recall: 0.99, precision: 0.99 });
 }
 
 #[test]
-fn what_is_wider() {
+fn the_wider_set_meets_its_recall_and_precision() {
     check("wider.jsonl", &Bars { recall: 0.99, precision: 0.99 });
 }
 
 #[test]
-fn what_was_held_out() {
+fn the_held_out_set_meets_its_recall_and_precision() {
     check("held-out.jsonl", &Bars { recall: 0.975, precision: 0.99 });
 }
 
 #[test]
-fn what_was_planted_afresh() {
+fn the_fresh_set_meets_its_recall_and_precision() {
     check("fresh.jsonl", &Bars { recall: 0.985, precision: 0.99 });
 }
 
 #[test]
-fn what_is_written_otherwise_than_it_is() {
+fn the_disguised_set_meets_its_recall_and_precision() {
     check("disguised.jsonl", &Bars { recall: 0.985, precision: 0.985 });
 }
 
 #[test]
-fn what_is_written_otherwise_in_surroundings_nobody_tuned_on() {
+fn the_unseen_set_meets_its_recall_and_precision() {
     check("unseen.jsonl", &Bars { recall: 0.985, precision: 0.985 });
 }

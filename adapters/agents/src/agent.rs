@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_agents_apart_is_not_shared() {
+    fn no_two_agents_share_a_program_variable_or_home() {
         for (at, agent) in ALL.into_iter().enumerate() {
             for other in &ALL[at + 1..] {
                 let both = format!("{} and {}", agent.provider, other.provider);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_resumed_by_a_plain_id_only() {
+    fn resume_command_is_built_only_from_a_plain_session_id() {
         assert_eq!(CLAUDE.resume_command("5a6b-7"), Some("claude --resume 5a6b-7".into()));
         assert_eq!(CODEX.resume_command("x; rm -rf ~"), None);
         assert_eq!(GEMINI.resume_command("5a6b"), None);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_tells_whether_anybody_can_type_into_the_agent() {
+    fn headless_mode_is_detected_from_the_command_line() {
         let headless = |agent: &Agent, line: &str| agent.is_headless(line.split(' ').filter(|word| !word.is_empty()));
         for (agent, line) in [
             (&CLAUDE, "-p hi"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_names_the_session_it_takes_up() {
+    fn resumed_session_id_is_parsed_from_the_command_line() {
         let resumed = |agent: &Agent, line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             agent.resumed(&words).map(str::to_owned)
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_is_the_variables_or_the_usual_one() {
+    fn agent_home_comes_from_its_variable_or_defaults_below_home() {
         let home = |name: &str| (name == "HOME").then(|| PathBuf::from("/home/a"));
         assert_eq!(PI.home.directories(home), ["/home/a/.pi/agent", "/home/a/.omp/agent"].map(PathBuf::from));
         let set = |name: &str| (name == "GEMINI_CLI_HOME").then(|| PathBuf::from("/srv/g"));

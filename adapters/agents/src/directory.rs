@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_that_share_an_agent_are_told_apart() {
+    fn pi_and_omp_sessions_are_distinguished_by_directory() {
         for (provider, directory, expected) in [
             (Provider::Pi, "/home/me/.pi/agent", "pi"),
             (Provider::Pi, "/home/me/.omp/agent", "oh-my-pi"),

@@ -152,7 +152,7 @@ mod tests {
     use crate::agent::ALL;
 
     #[test]
-    fn versions_are_in_order_and_what_asks_is_installed() {
+    fn hook_versions_are_ordered_and_include_the_asking_event() {
         for (agent, hooks) in ALL.into_iter().filter_map(|agent| Some((agent, agent.hooks.as_ref()?))) {
             let versions = &hooks.versions;
             assert!(versions.oldest <= versions.newest, "{}", agent.provider);

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_reads_the_paths_as_they_are() {
+    fn hook_command_quotes_paths_for_the_shell() {
         check("/usr/bin/capture", None, "'/usr/bin/capture' hook claude # capture-hook");
         check("/a b/$HOME/`x`/capture", None, "'/a b/$HOME/`x`/capture' hook claude # capture-hook");
         check(
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_event_that_asks_waits_for_an_answer() {
+    fn only_the_approval_event_gets_the_approver_timeout() {
         let line = |approver| {
             let command =
                 HookCommand { program: "/bin/capture".into(), data_dir: Some("/d --approver 7".into()), approver };
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_is_not_taken_for_it() {
+    fn command_lines_without_the_hook_marker_are_not_ours() {
         for line in ["capture hook claude", "'/bin/capture' hook claude", "echo '# capture-hook'", "# capture-hook-2"] {
             assert!(!is_ours(line), "{line}");
         }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_settings_cannot_hold_are_refused() {
+    fn relative_and_non_utf8_program_paths_are_refused() {
         use std::os::unix::ffi::OsStringExt;
         let line = |program: PathBuf| HookCommand { program, data_dir: None, approver: None }.line(Provider::Codex);
         assert!(matches!(line("capture".into()), Err(UnwritablePath::Relative(_))));

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_own_hook_is_known_by_its_command_line() {
+    fn user_configured_hooks_are_recognized_by_command_line() {
         let dir = tempfile::tempdir().unwrap();
         let (home, project) = (dir.path().join("h/.codex"), dir.path().join("p"));
         for dir in [home.clone(), project.join(".claude"), project.join(".gemini")] {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_of_plugins_and_of_the_repository_are_known() {
+    fn plugin_and_repository_hooks_are_recognized() {
         let dir = tempfile::tempdir().unwrap();
         let (home, project) = (dir.path().join("h/.claude"), dir.path().join("repository/crates/one"));
         let (plugin, above) = (home.join("plugins/cache/market/guard/1.2.0/hooks"), dir.path().join("repository"));

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_what_the_program_says() {
+    fn version_is_parsed_from_the_programs_output() {
         let here = ProgramFixture::new();
         let name = "claude";
         assert_eq!(here.version(Provider::Claude), Err(VersionUnknown::NotOnPath { name }));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_hangs_is_given_up_with_all_it_started() {
+    fn a_version_query_that_hangs_times_out_and_its_children_are_killed() {
         let mut here = ProgramFixture::new();
         here.search.patience = Duration::from_millis(100);
         let pid = here.dir.path().join("pid");
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_cannot_start_is_said_so() {
+    fn a_program_that_cannot_start_is_reported() {
         let here = ProgramFixture::new();
         here.script("claude", "");
         fs::write(here.dir.path().join("bin/claude"), "#!/no/such/interpreter\n").unwrap();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn files_beside_it_spare_running_it() {
+    fn version_is_read_from_package_files_before_running_the_program() {
         let here = ProgramFixture::new();
         let at = |below: &str| here.dir.path().join(below);
         let package = at("lib/node_modules/@google/gemini-cli");
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_reads_files_runs_nothing() {
+    fn reading_the_version_from_files_does_not_run_the_program() {
         let here = ProgramFixture::new();
         let at = |below: &str| here.dir.path().join(below);
         let read = || here.search.installed_by_files(Provider::Claude);

@@ -181,7 +181,7 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
 }
 
 #[test]
-fn settings_by_hand() {
+fn hand_written_settings_files_survive_install_and_uninstall() {
     let all = fixtures("taken");
     assert!(all.len() >= 25, "{}", all.len());
     for (name, provider, bytes) in all {
@@ -190,7 +190,7 @@ fn settings_by_hand() {
 }
 
 #[test]
-fn what_cannot_be_changed_safely_is_left_alone() {
+fn invalid_settings_files_are_refused_and_left_unchanged() {
     let expected = [
         ("claude-array.json", ":1:1: the top level is not an object"),
         ("claude-cut.json", ":3:10: not valid JSON"),
@@ -221,7 +221,7 @@ fn what_cannot_be_changed_safely_is_left_alone() {
 }
 
 #[test]
-fn a_file_that_was_not_there_goes_again() {
+fn uninstall_deletes_a_settings_file_that_install_created() {
     for provider in super::AGENTS.iter() {
         let place = SettingsFixture::new(*provider, None);
         assert!(place.make(&install(PROGRAM)));
@@ -239,7 +239,7 @@ fn a_file_that_was_not_there_goes_again() {
 }
 
 #[test]
-fn what_a_person_changed_meanwhile_stays() {
+fn user_edits_made_after_install_survive_uninstall() {
     let before = "{\n  \"hooks\": {},\n  \"model\": \"opus\"\n}\n";
     let place = SettingsFixture::new(Provider::Claude, Some(before.as_bytes()));
     place.make(&install(PROGRAM));
@@ -252,7 +252,7 @@ fn what_a_person_changed_meanwhile_stays() {
 }
 
 #[test]
-fn entries_of_ours_are_brought_in_order_and_others_left() {
+fn install_updates_our_stale_entries_and_keeps_other_hooks() {
     let old = "'/old/capture' hook claude # capture-hook";
     let before = format!(
         r#"{{
@@ -304,7 +304,7 @@ fn entries_of_ours_are_brought_in_order_and_others_left() {
 }
 
 #[test]
-fn what_keeps_hooks_from_running_is_told() {
+fn status_and_install_report_settings_that_disable_hooks() {
     let told = |provider, settings: &str, config: Option<&str>| {
         let place = SettingsFixture::new(provider, Some(settings.as_bytes()));
         if let Some(config) = config {
@@ -328,7 +328,7 @@ fn what_keeps_hooks_from_running_is_told() {
 }
 
 #[test]
-fn what_codex_has_not_been_told_to_trust_is_told() {
+fn status_reports_hooks_that_codex_does_not_trust() {
     let place = SettingsFixture::new(Provider::Codex, Some(b"{}"));
     assert_eq!(place.status(PROGRAM).remarks, Vec::<String>::new());
     place.make(&install(PROGRAM));
@@ -345,7 +345,7 @@ fn what_codex_has_not_been_told_to_trust_is_told() {
 }
 
 #[test]
-fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
+fn installing_for_an_older_version_removes_unsupported_events() {
     let place = SettingsFixture::new(Provider::Claude, Some(b"{}\n"));
     let wish = |version: Version| {
         let events = accepted_events(Provider::Claude, &version).unwrap();
@@ -367,7 +367,7 @@ fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
 }
 
 #[test]
-fn a_codex_that_runs_hooks_only_when_told_is_said_so() {
+fn status_reports_codex_versions_that_need_the_hooks_feature_flag() {
     let place = SettingsFixture::new(Provider::Codex, None);
     place.make(&install(PROGRAM));
     let off = |minor| place.status_with(PROGRAM, Version::new(0, minor, 0)).hindrances.join("\n");

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_version_knows_is_accepted() {
+    fn accepted_events_are_those_the_version_supports() {
         let all = catalogue(Provider::Claude);
         let missing = |version| {
             let accepted = accepted(Provider::Claude, version).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_nobody_tried_are_refused() {
+    fn versions_older_than_the_oldest_tested_are_refused() {
         let why = |provider, version| accepted(provider, version).unwrap_err().to_string();
         assert_eq!(
             why(Provider::Claude, "1.0.30"),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_event_harms_where_it_takes_the_settings_with_it() {
+    fn an_unknown_event_is_harmful_if_the_agent_then_ignores_its_settings() {
         let all = catalogue(Provider::Claude);
         let old = fit(Provider::Claude, &all, "2.1.87");
         assert_eq!(
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_version_may_do_harm_where_some_version_does() {
+    fn an_unknown_version_is_harmful_if_any_version_of_the_agent_is() {
         let unknown = Err(VersionUnknown::NotOnPath { name: "claude" });
         let fit = |provider| Fit::of(provider, &["Stop".to_owned()], &unknown);
         let claude = fit(Provider::Claude);

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_found_by_id_beginning_and_name_and_dead_ones_are_taken_away() {
+    fn runs_are_found_by_id_prefix_or_name_and_dead_runs_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         make_dir(dir.path()).unwrap();
         let me = std::process::id();

@@ -33,7 +33,7 @@ fn each_kind_of_tokens_has_its_price() {
 }
 
 #[test]
-fn names_of_agents_mean_entries_of_the_table() {
+fn model_name_variants_resolve_to_price_table_entries() {
     let prices = Prices::shipped().unwrap();
     for (name, like) in [
         ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
@@ -75,7 +75,7 @@ fn names_of_agents_mean_entries_of_the_table() {
 }
 
 #[test]
-fn long_requests_and_later_days_have_prices_of_their_own() {
+fn prices_depend_on_request_length_and_date() {
     let prices = Prices::shipped().unwrap();
     let request = |input| CallTokens { input, cache_read: 100_000, cache_write: 50_000, ..CallTokens::default() };
     // 200,000 tokens do not exceed 200,000. Day 20,525 is 2026-03-13.
@@ -86,7 +86,7 @@ fn long_requests_and_later_days_have_prices_of_their_own() {
 }
 
 #[test]
-fn fast_processing_has_a_price_of_its_own() {
+fn fast_model_variants_use_the_fast_price() {
     let prices = Prices::shipped().unwrap();
     let tokens = million(CallTokens { input: 1, output: 1, ..CallTokens::default() });
     for (name, cost) in [
@@ -106,7 +106,7 @@ fn fast_processing_has_a_price_of_its_own() {
 }
 
 #[test]
-fn models_of_the_user_replace_those_of_the_table() {
+fn user_prices_override_the_built_in_table() {
     let own = "[[model]]\nname = \"claude-opus-5.5\"\n[[model.price]]\ninput = 1\noutput = 2\n\n\
                [[model]]\nname = \"house\"\naliases = [\"house-large\"]\n[[model.price]]\nfrom = \"2026-01-01\"\n\
                input = 0\noutput = 0\n";
@@ -118,7 +118,7 @@ fn models_of_the_user_replace_those_of_the_table() {
 }
 
 #[test]
-fn mistakes_are_named_with_their_line() {
+fn price_file_errors_name_the_line() {
     let model = "[[model]]\nname = \"a\"\n";
     let price = "[[model.price]]\ninput = 1\noutput = 1\n";
     for (text, expected) in [

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_line_is_told_from_a_script_and_from_a_hook() {
+    fn shell_commands_are_distinguished_from_scripts_and_hooks() {
         let is = |words: &[&str]| is_shell_command(words.join("\0").as_bytes());
         assert!(is(&["bash", "-c", "sleep 3"]) && is(&["/bin/bash", "-lc", "ls"]) && is(&["sh", "-e", "-c", "x"]));
         assert!(!is(&["bash", "script.sh"]) && !is(&["node", "-c", "x"]) && !is(&["bash", "--norc"]) && !is(&[""]));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_took_its_shells_place_is_known_by_its_words() {
+    fn a_command_that_replaced_its_shell_is_recognized_by_its_arguments() {
         let ran = |arguments: &[&str], line: &str| {
             let arguments: String = arguments.iter().map(|word| format!("{word}\0")).collect();
             executed_commands(arguments.as_bytes()).any(|command| Some(command) == simple_command(line))
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_below_is_found_until_it_ends() {
+    fn a_descendant_shell_command_is_listed_until_it_exits() {
         let below = || shell_commands_below(std::process::id(), |_| false, |_| false);
         // `read` keeps the shell itself running, below another program as in a sandbox.
         let mut child = Command::new("env").args(["sh", "-c", "read x; exit 0"]).stdin(Stdio::piped()).spawn().unwrap();

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_started_descends_from_it() {
+    fn a_child_of_an_agent_process_descends_from_an_agent() {
         let (child, grandchild, _dir) = family("claude", "script");
         assert_eq!(agent_descent(child.id()), Some(Descent::Agent { pid: child.id() }));
         // Until it executes `sleep`, the grandchild looks like the agent itself.
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_holds_no_conversation_is_an_agent_all_the_same() {
+    fn a_child_of_codex_mcp_server_descends_from_an_agent() {
         let (child, grandchild, _dir) = family("codex", "mcp-server");
         // Until it executes `sleep`, the grandchild looks like the agent itself.
         let started = agent_descent(grandchild);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_of_our_own_agent_starts_descends_from_an_agent() {
+    fn a_child_of_capture_tool_host_descends_from_an_agent() {
         let (child, grandchild, _dir) = family("capture", "tool-host");
         let started = agent_descent(grandchild);
         assert!(
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_mark_names_a_program() {
+    fn only_a_complete_process_mark_names_a_program() {
         assert_eq!(named_by(SIGNATURE | 77), Some(77));
         assert_eq!(named_by(SIGNATURE), None, "sealed");
         assert_eq!(named_by(5), None, "lowered by somebody");

@@ -93,7 +93,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn names_the_process_that_listens() {
+    fn connecting_to_a_unix_socket_identifies_the_listening_process() {
         let dir = tempfile::tempdir().unwrap();
         // An address has 108 bytes.
         for directory in ["short".to_owned(), "d".repeat(120)] {

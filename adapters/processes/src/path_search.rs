@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_that_can_be_executed_is_found() {
+    fn path_search_returns_the_first_executable_file() {
         let dir = tempfile::tempdir().unwrap();
         let make = |name: &str, mode: u32| {
             let path = dir.path().join(name);

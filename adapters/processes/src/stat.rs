@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_name_cut_within_a_character_hides_no_process() {
+    fn a_process_name_truncated_inside_a_character_is_still_read() {
         let dir = tempfile::tempdir().unwrap();
         // The kernel reports the first 15 bytes of the name, which end in the middle of the `é`.
         let program = dir.path().join("fourteen_bytesé");

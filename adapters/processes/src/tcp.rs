@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_who_listens() {
+    fn the_process_listening_on_a_tcp_port_is_identified() {
         for address in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0"] {
             let Ok(listener) = std::net::TcpListener::bind(address) else { continue };
             let address = listener.local_addr().unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_who_is_at_the_other_end_of_a_connection() {
+    fn the_process_holding_a_tcp_connection_is_found() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = std::net::TcpListener::bind(address) else { continue };
             let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_name_the_user_of_a_connection() {
+    fn netlink_and_proc_tables_both_find_the_user_of_a_connection() {
         let own = rustix::process::getuid().as_raw();
         for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
             let Ok(listener) = TcpListener::bind(address) else { continue };

@@ -17,7 +17,7 @@ fn arguments(words: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn tells_agents_by_their_command_line() {
+fn agents_are_identified_by_their_command_line() {
     let who = |words: &[&str]| which_agent(&arguments(words));
     assert_eq!(who(&["/usr/bin/claude", "--resume"]), Some((Provider::Claude, false)));
     assert_eq!(
@@ -54,7 +54,7 @@ fn tells_agents_by_their_command_line() {
 }
 
 #[test]
-fn tells_who_was_started_to_take_up_a_session() {
+fn resume_invocations_are_recognized_by_command_line() {
     let takes_up = |words: &[&str]| resumes(&arguments(words));
     assert!(takes_up(&["codex", "resume", "--last"]));
     assert!(takes_up(&["node", "/opt/bin/codex", "resume"]));
@@ -64,7 +64,7 @@ fn tells_who_was_started_to_take_up_a_session() {
 }
 
 #[test]
-fn tells_whom_nobody_can_type_into() {
+fn headless_agents_are_recognized_by_command_line() {
     let headless = |words: &[&str]| is_headless(&arguments(words));
     assert!(headless(&["codex", "exec", "hi"]));
     assert!(headless(&["node", "-r", "./x.js", "/opt/bin/gemini", "-m", "x", "-p", "hi"]));
@@ -74,7 +74,7 @@ fn tells_whom_nobody_can_type_into() {
 }
 
 #[test]
-fn knows_whose_child_a_process_is() {
+fn a_child_process_descends_from_its_parent() {
     let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
     assert!(descends_from(child.id(), std::process::id()) && !descends_from(std::process::id(), child.id()));
     child.kill().unwrap();
@@ -82,7 +82,7 @@ fn knows_whose_child_a_process_is() {
 }
 
 #[test]
-fn an_agent_is_found_behind_what_started_it() {
+fn an_agent_is_found_behind_the_wrapper_that_started_it() {
     use std::os::unix::process::CommandExt;
     let dir = tempfile::tempdir().unwrap();
     let agent = dir.path().join("claude");
@@ -106,7 +106,7 @@ fn an_agent_is_found_behind_what_started_it() {
 }
 
 #[test]
-fn a_shells_script_in_the_foreground_is_the_agent_it_is_named_after() {
+fn a_foreground_shell_script_counts_as_the_agent_it_is_named_after() {
     let dir = tempfile::tempdir().unwrap();
     let started = |name: &str| {
         let script = dir.path().join(name);
@@ -129,7 +129,7 @@ fn a_shells_script_in_the_foreground_is_the_agent_it_is_named_after() {
 }
 
 #[test]
-fn finds_the_home_an_agent_uses() {
+fn agent_home_is_read_from_the_process_environment() {
     let environment = b"PATH=/bin\0HOME=/home/a\0CODEX_HOME=/srv/codex\0XHOME=/x\0";
     assert_eq!(homes_in(Provider::Claude, environment), [PathBuf::from("/home/a/.claude")]);
     assert_eq!(homes_in(Provider::Codex, environment), [PathBuf::from("/srv/codex")]);
@@ -141,7 +141,7 @@ fn finds_the_home_an_agent_uses() {
 }
 
 #[test]
-fn reports_an_ended_process_once_and_a_reused_pid_as_ended() {
+fn the_watcher_reports_an_exit_once_and_a_reused_pid_as_ended() {
     let (told, heard) = bounded(8);
     let watcher = Watcher::start(move |e| told.send(e).unwrap()).unwrap();
     let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();

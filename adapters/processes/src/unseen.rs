@@ -78,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_with_several_numbers_is_in_a_container() {
+    fn a_process_with_several_namespace_pids_is_in_a_container() {
         assert!(is_nested("Name:\tclaude\nNStgid:\t812\t5\nNSpid:\t812\t5\nNSpgid:\t812\t5\n"));
         assert!(!is_nested("Name:\tclaude\nNSpid:\t812\nNSpgid:\t812\t5\n") && !is_nested(""));
     }
 
     #[test]
-    fn an_agent_of_our_own_is_not_among_them() {
+    fn an_agent_of_the_same_user_is_not_listed_as_unseen() {
         let dir = tempfile::tempdir().unwrap();
         let agent = dir.path().join("claude");
         std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();

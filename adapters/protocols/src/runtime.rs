@@ -161,7 +161,7 @@ mod tests {
     const ALLOW: AgentAnswer = AgentAnswer { allow: true, message: None, rewrite: None, answers: None };
 
     #[test]
-    fn a_command_is_known_whole() {
+    fn a_bash_request_includes_its_complete_command_and_input() {
         let arguments = json!({ "command": "git  status\n", "timeout_s": 5 });
         let details = details(&request("bash", ApprovalKind::Command, arguments.clone())).unwrap();
         assert_eq!((details.command.as_deref(), details.cut), (Some("git  status\n"), false));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_changes_nothing_says_so() {
+    fn an_edit_without_effect_adds_an_explanation_to_its_request() {
         let mut request: Value =
             serde_json::from_str(request("edit", ApprovalKind::Edit, json!({ "path": "a" })).get()).unwrap();
         let question =
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_answered() {
+    fn rewrites_and_answers_are_accepted_only_by_the_matching_tool() {
         let rewrite = AgentAnswer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
         assert!(can_express(Some("bash"), Some(r#"{"command":"git status"}"#), &rewrite));
         assert!(!can_express(Some("edit"), Some("{}"), &rewrite));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_command_and_its_time_are_plain() {
+    fn only_command_and_timeout_arguments_are_plain() {
         assert!(is_plain(r#"{"command":"ls","timeout_s":600}"#));
         assert!(!is_plain(r#"{"command":"ls","background":true}"#) && !is_plain("[]"));
     }

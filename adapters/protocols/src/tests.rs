@@ -107,7 +107,7 @@ fn check(name: &str, expected: &str) {
 const GREETS_CLAUDE: &str = r#"> {"request":{"hooks":{"PreToolUse":[{"hookCallbackIds":["capture-place"],"matcher":null}]},"subtype":"initialize"},"request_id":"capture-begins","type":"control_request"}"#;
 
 #[test]
-fn claude_code() {
+fn recorded_claude_code_sessions_are_decoded_and_answered() {
     let allow = r#"
         session 5fae4b74-b896-484f-8cc3-1e938f8dc84e
         ready
@@ -146,7 +146,7 @@ fn claude_code() {
 }
 
 #[test]
-fn codex() {
+fn recorded_codex_session_is_decoded_and_answered() {
     check(
         "codex",
         &r#"> {"id":1,"method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"capture","title":"capture","version":"VERSION"}}}
@@ -190,7 +190,7 @@ fn codex() {
 }
 
 #[test]
-fn gemini() {
+fn recorded_gemini_session_is_decoded_and_answered() {
     check(
         "gemini",
         r#"> {"id":1,"jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false}},"protocolVersion":1}}
@@ -234,7 +234,7 @@ fn gemini() {
 }
 
 #[test]
-fn opencode() {
+fn recorded_opencode_session_is_decoded_and_answered() {
     check(
         "opencode",
         r#"> {"id":1,"jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false}},"protocolVersion":1}}
@@ -269,7 +269,7 @@ fn opencode() {
 }
 
 #[test]
-fn a_request_nobody_understands_is_refused() {
+fn unsupported_agent_requests_are_answered_with_an_error() {
     let hears = |provider, line: &Value| codec_of(provider, "/p").decode_line(&line.to_string());
     let sent = |heard: Vec<Meaning>| match heard.into_iter().next() {
         Some(Meaning::Send(line)) => serde_json::from_str::<Value>(&line).unwrap(),
@@ -292,7 +292,7 @@ fn a_request_nobody_understands_is_refused() {
 }
 
 #[test]
-fn an_agent_that_cannot_begin_has_failed() {
+fn a_session_start_error_ends_the_turn_as_failed() {
     let failed = |provider, line: &str| codec_of(provider, "/p").decode_line(line);
     let words = |words: &str| vec![Meaning::Ended(TurnEnd::Failed(words.into()))];
     let refused =
@@ -303,7 +303,7 @@ fn an_agent_that_cannot_begin_has_failed() {
 }
 
 #[test]
-fn a_turn_is_stopped_once_it_has_a_name() {
+fn an_early_interrupt_is_sent_once_the_turn_id_is_known() {
     let mut codec = app_server::AppServer::new("/p");
     assert_eq!(codec.interrupt(), None);
     codec.decode_line(r#"{"id":2,"result":{"thread":{"id":"t"}}}"#);
@@ -321,7 +321,7 @@ fn a_turn_is_stopped_once_it_has_a_name() {
 }
 
 #[test]
-fn a_patch_is_asked_about_as_it_is_by_then() {
+fn a_patch_approval_uses_the_latest_version_of_the_patch() {
     let change = |path: &str| json!([{"path": path, "kind": {"type": "add"}, "diff": "x\n"}]);
     let mut codec = app_server::AppServer::new("/p");
     let mut told =
@@ -337,7 +337,7 @@ fn a_patch_is_asked_about_as_it_is_by_then() {
 }
 
 #[test]
-fn lines_are_cut_and_long_ones_skipped() {
+fn the_line_splitter_reports_invalid_and_overlong_lines_as_damaged() {
     let mut lines = LineSplitter::default();
     assert_eq!(lines.push(b"a\n\n  \nb"), [AgentLine::Whole("a".into())]);
     assert_eq!(

@@ -11,7 +11,7 @@ mod tests {
     use super::nano_usd;
 
     #[test]
-    fn an_amount_that_is_none_counts_as_absent() {
+    fn an_invalid_cost_counts_as_missing() {
         assert_eq!(nano_usd(0.004_96), Some(4_960_000));
         assert_eq!([nano_usd(-1.0), nano_usd(f64::NAN), nano_usd(1e300)], [None; 3]);
     }

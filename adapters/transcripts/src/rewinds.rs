@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_prompt_behind_a_record_takes_the_first_one_back_and_all_behind_it() {
+    fn a_second_prompt_after_a_record_undoes_the_first_and_all_that_follow() {
         let mut places = PromptPlaces::default();
         assert_eq!(places.put("start", prompt("a")), None);
         assert_eq!(places.put("answer a", prompt("b")), None);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_prompts_are_remembered() {
+    fn only_the_most_recent_prompts_are_remembered() {
         let mut places = PromptPlaces::default();
         for n in 0..PROMPTS + 2 {
             assert_eq!(places.put(&format!("record {n}"), prompt(&n.to_string())), None);

@@ -310,13 +310,13 @@ mod tests {
     }
 
     #[test]
-    fn what_git_writes_by_itself_is_harmless() {
+    fn settings_written_by_git_itself_are_accepted() {
         let text = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n[remote \"origin\"]\n\turl = https://x.test/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"feature/x\"]\n\tremote = origin\n\tmerge = refs/heads/x\n";
         assert_eq!(check_keys(text), Ok(()));
     }
 
     #[test]
-    fn what_may_run_something_is_named() {
+    fn settings_that_may_run_a_program_are_named() {
         for (text, key) in [
             ("[filter \"x\"]\nclean = touch pwned\n", "filter.clean"),
             ("[include]\n\tpath = evil\n", "include.path"),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_written_plainly_is_not_understood() {
+    fn unusual_config_syntax_is_refused() {
         for text in [
             "[core] fsmonitor = x\n",
             "x = y\n",
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_may_hold_a_credential() {
+    fn remote_urls_with_credentials_are_detected() {
         for (url, told) in [
             ("https://x.test/a", true),
             ("git@x.test:a", true),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_sessions_own_repository() {
+    fn only_the_workspace_repository_and_its_linked_worktree_are_accepted() {
         let facts = StubFacts::default().with_file("/w/.git/config", "").with_file("/w/sub/.git/config", "");
         assert_eq!(check(Path::new("/w/src"), Path::new("/w"), false, &facts).map(drop), Ok(()));
         assert!(check(Path::new("/w/sub"), Path::new("/w"), false, &facts).is_err());
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_points_elsewhere() {
+    fn a_git_directory_with_links_or_a_commondir_is_refused() {
         let here = |facts: &StubFacts| check(Path::new("/w"), Path::new("/w"), false, facts);
         let plain = StubFacts::default().with_file("/w/.git/config", "");
         assert_eq!(here(&plain).map(drop), Ok(()));
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_is_one_plain_line() {
+    fn git_pointer_files_with_carriage_returns_or_extra_lines_are_refused() {
         // git strips the `\r`, and would use another directory than the one that was checked.
         let linked = |dot_git: &str, common: &str| {
             StubFacts::default()

@@ -88,7 +88,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn names_are_read() {
+    fn file_names_are_read_from_the_git_index() {
         let names = ["README.md", "a/.env", "src/a-name-of-some-length.rs", "x.pem"];
         for (version, hash) in [(2, 20), (3, 20), (2, 32)] {
             let found = super::names(&index(version, hash, &names, b"TREE"));
@@ -98,7 +98,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said() {
+    fn an_unsupported_or_truncated_index_is_refused() {
         let whole = index(2, 20, &["a"], b"TREE");
         for bytes in [
             index(5, 20, &["a"], b"TREE"),

@@ -3,7 +3,7 @@ use std::path::Path;
 use super::*;
 
 #[test]
-fn secrets_are_known_however_they_are_written() {
+fn secret_paths_are_recognized_in_any_spelling() {
     for path in [
         ".env",
         "a/.env.local",
@@ -27,7 +27,7 @@ fn secrets_are_known_however_they_are_written() {
 }
 
 #[test]
-fn what_decides_what_runs_later_is_protected() {
+fn files_that_decide_what_runs_later_are_protected() {
     for path in [".git/config", "sub/.git/hooks/x", ".claude/settings.json", "AGENTS.md", ".github/workflows/a.yml"] {
         assert!(is_protected(Path::new(path)), "{path}");
     }

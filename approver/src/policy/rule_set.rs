@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_told_in_the_order_in_which_they_are_tried() {
+    fn rules_are_listed_in_evaluation_order() {
         let text = r#"
 version = 1
 preset = "read-only"

@@ -55,7 +55,7 @@ fn check(policy: &Policy, request: &PermissionRequest, verdict: Verdict, rule: &
 }
 
 #[test]
-fn presets() {
+fn each_preset_allows_only_the_requests_it_covers() {
     let (none, reads, edits) = (
         Policy::preset(Preset::AskEverything),
         Policy::preset(Preset::ReadOnly),
@@ -89,7 +89,7 @@ fn presets() {
 }
 
 #[test]
-fn the_first_rule_that_matches_counts_and_the_preset_is_below() {
+fn the_first_matching_rule_decides_before_the_preset() {
     let policy = policy(
         "preset = \"read-only\"\n[[rule]]\nname = \"no ls\"\ndecision = \"deny\"\ncommand = [\"ls\"]\n[[rule]]\nname = \"tests\"\ndecision = \"allow\"\ncommand = [\"cargo\", \"test\", \"...\"]\n",
     );
@@ -106,7 +106,7 @@ fn the_first_rule_that_matches_counts_and_the_preset_is_below() {
 }
 
 #[test]
-fn what_denies_is_found_however_it_is_written() {
+fn deny_rules_match_commands_in_any_spelling() {
     let policy = policy(
         "[[rule]]\nname = \"rm\"\ndecision = \"deny\"\ncommand = [\"rm\", \"...\"]\n[[rule]]\nname = \"push\"\ndecision = \"deny\"\ncommand = [\"git\", \"push\"]\n",
     );
@@ -136,7 +136,7 @@ fn what_denies_is_found_however_it_is_written() {
 }
 
 #[test]
-fn addresses() {
+fn domain_rules_match_the_exact_https_host() {
     let policy = policy(
         "[[rule]]\nname = \"docs\"\ndecision = \"allow\"\ndomain = \"docs.rs\"\n[[rule]]\nname = \"py\"\ndecision = \"allow\"\ndomain = \"*.python.org\"\n[[rule]]\nname = \"evil\"\ndecision = \"deny\"\ndomain = \"evil.test\"\n",
     );
@@ -167,7 +167,7 @@ fn addresses() {
 }
 
 #[test]
-fn conditions() {
+fn rule_conditions_limit_agent_tool_labels_and_paths() {
     let policy = policy(
         "[[rule]]\nname = \"codex\"\ndecision = \"allow\"\ncommand = [\"make\", \"*\"]\nagent = \"codex\"\n[[rule]]\nname = \"lab\"\ndecision = \"allow\"\nkind = \"mcp\"\ntool = \"mcp__github__get_*\"\nlabels = { team = \"a\" }\n[[rule]]\nname = \"docs\"\ndecision = \"allow\"\nkind = [\"edit\", \"write\"]\npaths = [\"docs/**\"]\n",
     );
@@ -205,7 +205,7 @@ fn a_repository_can_only_be_stricter() {
 }
 
 #[test]
-fn errors_name_the_place() {
+fn policy_errors_name_line_and_column() {
     for (text, line, column, says) in [
         ("preset = \"read-only\"\n", 1, 1, "`version` is missing; begin the file with `version = 1`"),
         ("version = 1\nwhatever = 2\n", 2, 1, "whatever"),
@@ -272,7 +272,7 @@ fn errors_name_the_place() {
 }
 
 #[test]
-fn always_means_just_this() {
+fn an_always_allow_rule_allows_only_the_same_request() {
     for request in [
         request("make 'a b' '--x=[1]'"),
         request("cargo test && make x"),
@@ -318,7 +318,7 @@ fn a_rule_for_a_file_has_the_name_of_the_file() {
 }
 
 #[test]
-fn git_needs_its_safe_form() {
+fn git_is_allowed_only_if_rewritten_to_its_safe_form() {
     let policy = Policy::preset(Preset::ReadOnly);
     let facts = facts();
     let facts = StubFacts {
@@ -343,7 +343,7 @@ fn git_needs_its_safe_form() {
 }
 
 #[test]
-fn git_goes_only_where_its_repository_is() {
+fn git_is_allowed_only_in_the_workspace_repository() {
     let reads = Policy::preset(Preset::ReadOnly);
     let facts = StubFacts { files: BTreeMap::new(), ..facts() }
         .with_file("/home/dev/w/.git/config", "")
@@ -372,7 +372,7 @@ fn git_goes_only_where_its_repository_is() {
 }
 
 #[test]
-fn an_account_tells_every_rule() {
+fn the_explanation_lists_every_rule_tried() {
     let account = Policy::preset(Preset::ReadOnly).explain(&request("bash -lc 'ls | make'"), &facts());
     assert_eq!(account.wrapper, ["bash", "-lc"]);
     assert_eq!(account.parts.len(), 2);
@@ -386,7 +386,7 @@ fn an_account_tells_every_rule() {
 }
 
 #[test]
-fn a_program_that_the_workspace_chooses_is_asked_about() {
+fn a_program_version_selected_by_the_workspace_requires_asking() {
     let mut facts = facts();
     facts.programs.insert("cat".into(), "/home/dev/.asdf/shims/cat".into());
     let reads = Policy::preset(Preset::ReadOnly);
@@ -425,7 +425,7 @@ fn a_program_that_the_workspace_chooses_is_asked_about() {
 }
 
 #[test]
-fn a_rule_for_a_directory_binds_every_command() {
+fn a_rule_with_cwd_applies_to_each_command_of_the_line() {
     let rules = "[[rule]]\nname = \"here\"\ndecision = \"allow\"\ncommand = [\"make\", \"...\"]\ncwd = \"/home/dev/w\"\n[[rule]]\nname = \"sub\"\ndecision = \"allow\"\ncommand = [\"cargo\", \"test\"]\ncwd = \"/home/dev/w/sub\"\n[[rule]]\nname = \"cd\"\ndecision = \"allow\"\ncommand = [\"cd\", \"*\"]\n[[rule]]\nname = \"pushd\"\ndecision = \"allow\"\ncommand = [\"pushd\", \"*\"]\n[[rule]]\nname = \"builtin\"\ndecision = \"allow\"\ncommand = [\"builtin\", \"...\"]\n";
     let allows = policy(rules);
     for (text, verdict) in [

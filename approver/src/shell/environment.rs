@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_what_runs_is_not_free() {
+    fn variables_that_influence_execution_are_not_free_to_assign() {
         for name in [
             "PATH",
             "LD_PRELOAD",

@@ -17,7 +17,7 @@ fn refuse(text: &str, what: &str) {
 }
 
 #[test]
-fn plain_and_quoted_words() {
+fn plain_and_quoted_words_are_parsed() {
     check("ls -la src", &[&["ls", "-la", "src"]]);
     check("grep 'a b' \"c d\" e\\ f", &[&["grep", "a b", "c d", "e f"]]);
     check(r#"echo a'b'"c"\d "" ''"#, &[&["echo", "abcd", "", ""]]);
@@ -31,7 +31,7 @@ fn plain_and_quoted_words() {
 }
 
 #[test]
-fn lists_and_pipes_are_taken_apart() {
+fn lists_and_pipes_are_split_into_commands() {
     check("a|b && c||d;e;", &[&["a"], &["b"], &["c"], &["d"], &["e"]]);
     let line = understand("ls 2>/dev/null | wc -l > /dev/null 2>&1 || true").unwrap();
     let joined: Vec<_> = line.commands.iter().map(|c| (c.redirects.clone(), c.then)).collect();
@@ -42,7 +42,7 @@ fn lists_and_pipes_are_taken_apart() {
 }
 
 #[test]
-fn one_shell_around_it_is_taken_off() {
+fn one_enclosing_shell_is_unwrapped() {
     for shell in ["bash -lc", "sh -c", "/bin/zsh -lc", "/usr/bin/bash -c"] {
         let line = understand(&format!("{shell} 'ls -la | wc'")).unwrap();
         assert_eq!((line.commands.len(), line.wrapper.map(|w| w.len())), (2, Some(2)), "{shell}");
@@ -56,7 +56,7 @@ fn one_shell_around_it_is_taken_off() {
 }
 
 #[test]
-fn what_is_not_understood_is_named() {
+fn an_unsupported_construct_is_named_in_the_error() {
     for (text, what) in [
         ("", "empty"),
         ("  ", "empty"),
@@ -147,7 +147,7 @@ fn what_is_not_understood_is_named() {
 }
 
 #[test]
-fn shapes_are_taken_apart() {
+fn compound_commands_are_split_into_simple_commands() {
     check("ls src\n\nls docs # both\n# no more\n", &[&["ls", "src"], &["ls", "docs"]]);
     check("ls \\\n  -la", &[&["ls", "-la"]]);
     check("( cd src && ls ); { a; b; }", &[&["cd", "src"], &["ls"], &["a"], &["b"]]);
@@ -160,7 +160,7 @@ fn shapes_are_taken_apart() {
 }
 
 #[test]
-fn a_file_may_be_the_input_and_a_status_be_told() {
+fn input_redirection_and_the_exit_status_variable_are_parsed() {
     let line = understand("tr a b < src/x.rs | wc -l; echo \"exit: $?\" $?").unwrap();
     assert_eq!(line.commands[0].input.as_ref().map(|word| word.text.as_str()), Some("src/x.rs"));
     assert!(line.commands[2].words[1..].iter().all(|word| !word.parts.is_empty()));
@@ -168,7 +168,7 @@ fn a_file_may_be_the_input_and_a_status_be_told() {
 }
 
 #[test]
-fn a_line_is_written_anew_with_the_same_meaning() {
+fn a_rendered_line_parses_to_the_same_commands() {
     let text = r#"bash -lc 'grep "a b" x\;y | head -5 2>/dev/null; ls'"#;
     let line = understand(text).unwrap();
     let again = line.render(&[]).unwrap();

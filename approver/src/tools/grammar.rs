@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn find_only_looks() {
+    fn find_actions_that_run_or_write_are_refused() {
         for words in [
             ". -name *.rs",
             "-type f",
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn test_evaluates_nothing() {
+    fn test_operands_that_could_be_evaluated_are_refused() {
         assert!(check(Grammar::Test, "-f x") && check(Grammar::Bracket, "-d src ]") && check(Grammar::Test, "1 -eq 2"));
         for words in ["-v a[$(x)]", "-R x", "a -eq b", "a[$(x)] -eq 1", "-f x -a -v y", "-t a[x]", "-o x"] {
             assert!(!check(Grammar::Test, words), "{words}");
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn printf_prints_text() {
+    fn printf_forms_that_assign_or_evaluate_are_refused() {
         assert!(check(Grammar::Printf, "%s\\n x") && check(Grammar::Printf, "%-10s|%%"));
         for words in ["-v x %s", "%d a[x]", "%n", "%(%s)T 1", "%*s 3 x", "%999999999s x"] {
             assert!(!check(Grammar::Printf, words), "{words}");

@@ -658,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn sed_prints_and_changes_what_passes() {
+    fn only_sed_scripts_that_print_delete_or_substitute_are_accepted() {
         check(
             &ValueKind::Sed,
             &[
@@ -709,7 +709,7 @@ mod tests {
     }
 
     #[test]
-    fn awk_prints_fields() {
+    fn only_awk_scripts_that_filter_and_print_are_accepted() {
         check(
             &ValueKind::Awk,
             &[
@@ -740,7 +740,7 @@ mod tests {
     }
 
     #[test]
-    fn jq_picks() {
+    fn only_jq_filters_that_select_data_are_accepted() {
         check(
             &ValueKind::Jq,
             &[
@@ -776,13 +776,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_bounds() {
+    fn seconds_and_counts_are_bounded() {
         check(&ValueKind::Seconds, &["5", "0.5", "600", "30s"], &["601", "1h", "10m", "inf", "-1", "", "1e9", "nan"]);
         check(&ValueKind::Count, &["1", "1000000"], &["1000001", "0.000001", "1e9", "-1", "", "99999999999999"]);
     }
 
     #[test]
-    fn formats_verify_no_signature() {
+    fn git_log_formats_that_verify_signatures_are_refused() {
         check(
             &ValueKind::Pretty,
             &["oneline", "%h %s", "format:%H%n%an", "%C(red)%h%C(reset) 100%%G", "%h%x09%ad"],

@@ -59,7 +59,7 @@ fn check(text: &str) -> bool {
 }
 
 #[test]
-fn our_words_are_those_of_bash() {
+fn parsed_words_match_those_of_bash() {
     let all = benign();
     let compared = all.iter().filter(|listed| check(&listed.cmd)).count();
     assert!(compared >= 135, "{compared} of {} compared", all.len());
@@ -79,7 +79,7 @@ fn our_words_are_those_of_bash() {
 }
 
 #[test]
-fn the_safe_form_of_git_has_the_same_words_at_its_end() {
+fn the_safe_form_of_git_keeps_the_arguments() {
     for listed in benign().into_iter().filter(|listed| listed.cmd.starts_with("git")) {
         let decision = explain(&listed.cmd).decision;
         let Some(rewrite) = decision.rewrite else { continue };
@@ -97,7 +97,7 @@ fn the_safe_form_of_git_has_the_same_words_at_its_end() {
 }
 
 #[test]
-fn our_words_are_those_of_bash_for_any_quoting() {
+fn parsed_words_match_those_of_bash_for_any_quoting() {
     const CASES: u32 = 150;
     const PIECES: [&str; 27] = [
         "a", "b-c", " ", "'", "\"", "\\", "\\\\", "'x y'", "\"x y\"", "\\ ", "\\\"", "$", "!", "=", ":", "~", "^", "%",

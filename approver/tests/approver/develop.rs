@@ -46,7 +46,7 @@ fn judged(preset: Preset, facts: &StubFacts, text: &str) -> (Verdict, String, St
 }
 
 #[test]
-fn everyday_work_is_allowed_and_nothing_else() {
+fn develop_preset_gives_expected_verdicts_and_rarely_asks() {
     let facts = workspace();
     let (mut wrong, mut asked, mut benign) = (Vec::new(), Vec::new(), 0);
     for Expected { id, cls, cmd, right } in expected() {
@@ -68,7 +68,7 @@ fn everyday_work_is_allowed_and_nothing_else() {
 
 /// Paths are resolved before any command of the line runs, from the words as written.
 #[test]
-fn what_a_path_will_be_is_not_guessed() {
+fn commands_with_unpredictable_paths_need_approval() {
     let facts = workspace();
     for text in [
         // Patterns that the shell expands.
@@ -111,7 +111,7 @@ fn what_a_path_will_be_is_not_guessed() {
 }
 
 #[test]
-fn a_line_that_runs_code_of_the_repository_says_so() {
+fn builds_are_allowed_with_the_reason_that_they_run_repository_code() {
     for text in ["cargo test", "ls && cargo test", "cargo test | tail", "touch src/a.rs; make", "cargo test > test.log"]
     {
         let (verdict, rule, reason) = judged(Preset::Develop, &workspace(), text);
@@ -121,7 +121,7 @@ fn a_line_that_runs_code_of_the_repository_says_so() {
 }
 
 #[test]
-fn every_preset_denies_what_no_agent_should_do() {
+fn dangerous_commands_are_denied_by_each_preset_except_ask_everything() {
     let facts = workspace();
     for preset in [Preset::Denials, Preset::ReadOnly, Preset::WorkspaceEdits] {
         for Expected { id, cmd, right, .. } in expected() {
@@ -136,7 +136,7 @@ fn every_preset_denies_what_no_agent_should_do() {
 }
 
 #[test]
-fn what_cannot_be_parsed_is_denied_by_its_words() {
+fn unparsable_lines_with_dangerous_commands_are_denied() {
     let facts = workspace();
     for text in [
         "ls; rm -rf ~ )",
@@ -150,7 +150,7 @@ fn what_cannot_be_parsed_is_denied_by_its_words() {
 }
 
 #[test]
-fn words_that_only_name_a_danger_are_no_danger() {
+fn harmless_lines_resembling_dangerous_ones_are_not_denied() {
     let facts = workspace();
     for text in [
         "grep -rn 'rm -rf /' src",
@@ -203,7 +203,7 @@ fn words_that_only_name_a_danger_are_no_danger() {
 }
 
 #[test]
-fn a_rule_of_the_user_stands_above_a_denial() {
+fn a_user_rule_overrides_a_built_in_denial() {
     let rules = "version = 1\npreset = \"develop\"\n[[rule]]\nname = \"mine\"\ndecision = \"allow\"\ncommand = [\"git\", \"push\", \"...\"]\n[[rule]]\nname = \"clusters\"\ndecision = \"ask\"\ndanger = \"remote_resources\"\n";
     let policy = Policy::parse(rules, std::path::Path::new("p")).unwrap();
     for (text, verdict, rule) in [

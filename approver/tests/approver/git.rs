@@ -208,7 +208,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 #[test]
-fn the_safe_form_runs_nothing_of_the_repository() {
+fn rewritten_git_commands_run_no_program_configured_by_the_repository() {
     let trap = Trap::new();
     // Without the rewrite, the traps are triggered.
     trap.run("git status; git diff; git log -p; git blame a.txt");
@@ -230,7 +230,7 @@ fn the_safe_form_runs_nothing_of_the_repository() {
 }
 
 #[test]
-fn a_repository_as_git_makes_it_is_no_reason_to_ask() {
+fn git_status_is_allowed_in_a_new_or_cloned_repository() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     for (name, words) in [("new", vec!["init", "-q", "new"]), ("cloned", vec!["clone", "-q", "new", "cloned"])] {
@@ -246,7 +246,7 @@ fn a_repository_as_git_makes_it_is_no_reason_to_ask() {
 }
 
 #[test]
-fn what_the_safe_form_cannot_switch_off_is_asked_about() {
+fn git_config_that_may_run_a_program_needs_approval() {
     for (key, value) in [
         ("filter.trap.clean", "x"),
         ("include.path", "x"),
@@ -268,7 +268,7 @@ fn what_the_safe_form_cannot_switch_off_is_asked_about() {
 }
 
 #[test]
-fn a_directory_that_poses_as_a_bare_repository_is_none() {
+fn rewritten_git_status_rejects_a_directory_posing_as_a_bare_repository() {
     let trap = Trap::new();
     let work = trap.root().join("w");
     let posing = work.join("posing");
@@ -307,7 +307,7 @@ fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, StubFacts)
 }
 
 #[test]
-fn a_secret_that_is_tracked_is_not_printed() {
+fn git_commands_that_could_print_a_tracked_secret_need_approval() {
     let verdict = |command: &str, dir: &tempfile::TempDir, facts: &StubFacts| {
         let root = dir.path().canonicalize().unwrap();
         let asked = PermissionRequest { cwd: root.clone(), workspace: root, ..request(command) };
@@ -383,7 +383,7 @@ fn a_secret_that_is_tracked_is_not_printed() {
 }
 
 #[test]
-fn a_path_of_git_is_no_pattern() {
+fn git_paths_that_may_match_a_secret_need_approval() {
     let (dir, facts) = with_tracked(&["README.md", "src/a.rs"], "2");
     let root = dir.path().canonicalize().unwrap();
     for (command, verdict) in [
@@ -412,7 +412,7 @@ fn a_path_of_git_is_no_pattern() {
 }
 
 #[test]
-fn the_safe_form_leaves_the_index_alone() {
+fn rewritten_git_commands_do_not_write_the_index() {
     let (dir, facts) = with_tracked(&["README.md"], "2");
     let root = dir.path().canonicalize().unwrap();
     // Only the time of the file changes, which git would record in the index.

@@ -75,7 +75,7 @@ fn nothing_dangerous_is_allowed_however_it_is_wrapped() {
 }
 
 #[test]
-fn little_of_what_is_harmless_is_asked_about() {
+fn few_benign_commands_need_approval() {
     for (form, wrap) in [("plain", false), ("bash -lc", true)] {
         for (source, most) in [("public", 0), ("own", 4)] {
             let mut asked = Vec::new();

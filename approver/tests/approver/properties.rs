@@ -104,14 +104,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_panics(text in prop_oneof![any::<String>(), shellish()]) {
+    fn explaining_any_command_line_never_panics(text in prop_oneof![any::<String>(), shellish()]) {
         let asked = request(&text);
         let _ = read_only().explain(&asked, &facts());
         let _ = rule_for(&asked);
     }
 
     #[test]
-    fn what_no_shell_agrees_on_is_never_allowed(text in prop_oneof![shellish(), any_benign().prop_flat_map(|line| (Just(line.clone()), 0..=line.len(), prop::sample::select(vec!["$", "`", "*", "?", "(", ")", "{", "}", "<", "#", "\n", "é", "\u{1b}"])).prop_map(|(mut line, at, piece)| { if line.is_char_boundary(at) { line.insert_str(at, piece); } line }))]) {
+    fn lines_with_ambiguous_shell_syntax_are_never_allowed(text in prop_oneof![shellish(), any_benign().prop_flat_map(|line| (Just(line.clone()), 0..=line.len(), prop::sample::select(vec!["$", "`", "*", "?", "(", ")", "{", "}", "<", "#", "\n", "é", "\u{1b}"])).prop_map(|(mut line, at, piece)| { if line.is_char_boundary(at) { line.insert_str(at, piece); } line }))]) {
         // A status is a number. The tests of shapes cover the other supported expansions, groups and lines.
         let bare = unquoted(&text).replace("$?", "");
         let input = ["<(", "<&", "<>", "< <"].iter().any(|text| bare.contains(text));
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_dangerous_spoils_a_line(line in any_benign(), bad in any_bypass(), join in prop::sample::select(vec![" && ", "; ", " | ", " || ", "\n"]), first in any::<bool>()) {
+    fn a_line_with_a_dangerous_command_is_never_allowed(line in any_benign(), bad in any_bypass(), join in prop::sample::select(vec![" && ", "; ", " | ", " || ", "\n"]), first in any::<bool>()) {
         // Nothing runs after a comment.
         prop_assume!(first || !line.contains('#'));
         prop_assume!(!first || !bad.contains('#'));
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn a_repository_never_loosens(line in prop_oneof![any_benign(), any_bypass()], word in prop::sample::select(vec!["ls", "git", "cat", "touch"]), deny in any::<bool>()) {
+    fn repository_rules_never_loosen_the_users_policy(line in prop_oneof![any_benign(), any_bypass()], word in prop::sample::select(vec!["ls", "git", "cat", "touch"]), deny in any::<bool>()) {
         let own = "version = 1\npreset = \"read-only\"\n[[rule]]\nname = \"no\"\ndecision = \"deny\"\ncommand = [\"touch\"]\n";
         let policy = Policy::parse(own, Path::new("p")).unwrap();
         let verdict = if deny { "deny" } else { "ask" };
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_command_does_not_hold_decides_nothing(line in prop_oneof![any_benign(), any_bypass()], tool in any::<Option<String>>(), url in any::<Option<String>>(), label in any::<(String, String)>()) {
+    fn tool_url_and_labels_do_not_affect_the_verdict_on_a_command(line in prop_oneof![any_benign(), any_bypass()], tool in any::<Option<String>>(), url in any::<Option<String>>(), label in any::<(String, String)>()) {
         let more = PermissionRequest { tool, url, labels: [label].into(), ..request(&line) };
         prop_assert_eq!(read_only().decide(&more, &facts()), decide(&read_only(), &line));
     }

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_explained_in_words_of_json() {
+    fn body_errors_are_explained_in_json_terms() {
         for (body, why) in [
             ("", "it is empty"),
             ("{", "the JSON ends too early (line 1, column 1)"),

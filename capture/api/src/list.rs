@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn values_separated_by_commas() {
+    fn comma_separated_values_are_parsed_and_serialized() {
         let query: ListParameters = serde_urlencoded::from_str("n=1,+2,3&limit=7").unwrap();
         assert_eq!(query, ListParameters { n: CommaList(vec![1, 2, 3]), limit: Some(Limit(7)) });
         assert_eq!(serde_urlencoded::to_string(&query).unwrap(), "n=1%2C2%2C3&limit=7");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_capped_but_never_nothing() {
+    fn a_limit_is_capped_and_zero_is_refused() {
         assert_eq!(Limit::try_from(MAX_LIMIT + 1), Ok(Limit(MAX_LIMIT)));
         assert!(serde_urlencoded::from_str::<ListParameters>("limit=0").is_err());
     }

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_openapi_reference_resolves() {
         let document = document();
         let mut references = Vec::new();
         collect(&document, &mut references);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_bodies_and_answers_have_their_types() {
+    fn parameters_bodies_and_responses_have_their_schemas() {
         let document = document();
         let list = &document["paths"]["/api/v1/sessions"]["get"];
         let parameter = |name: &str| {

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_fits_at_either_end_in_any_case() {
+    fn an_id_part_matches_either_end_case_insensitively() {
         let part = IdPart::new;
         for (given, fits) in [("01ab", true), ("XY9", true), ("xy9", true), ("abc", false), ("01ABCxy9é", false)] {
             assert_eq!(part(given).is_some_and(|part| part.fits("01ABCxy9")), fits, "{given}");

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_says_something_counts() {
+    fn the_first_nonempty_value_of_a_parameter_wins() {
         let query: Parameters = read(Some("needed=&needed=1&needed=2&other=x&text=a%20b%26")).unwrap();
         assert_eq!(query, Parameters { needed: 1, limit: None, text: Some("a b&".into()) });
         assert_eq!(read::<Parameters>(Some(&write(&query)[1..])), Ok(query));

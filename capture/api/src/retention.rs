@@ -155,7 +155,7 @@ mod tests {
     use super::ByteSize;
 
     #[test]
-    fn sizes_are_read_and_shown() {
+    fn byte_sizes_are_parsed_and_formatted() {
         let read = |text: &str| text.parse().map(|ByteSize(bytes)| bytes);
         assert_eq!(["5GB", "1 MiB", "12B", "3k"].map(read), [5_000_000_000, 1 << 20, 12, 3_000].map(Ok));
         for wrong in ["", "500", "GB", "5 parsecs", "-1", "99999999999999999999", "99999999TB", "5ü"] {

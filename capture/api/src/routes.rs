@@ -580,7 +580,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stand_in_the_order_of_their_operations() {
+    fn each_operation_id_maps_to_its_route() {
         for route in ROUTES {
             assert_eq!(route.operation.route().path, route.path);
             assert!(route.path.matches('{').count() <= 1, "{}", route.path);
@@ -588,14 +588,14 @@ mod tests {
     }
 
     #[test]
-    fn values_of_segments_are_encoded() {
+    fn path_segments_are_percent_encoded() {
         let route = OperationId::WaitForState.route();
         assert_eq!(route.path_of("a/b c?é"), "/api/v1/sessions/a%2Fb%20c%3F%C3%A9/wait");
         assert_eq!((route.segment(), OperationId::Metrics.route().segment()), (Some("id"), None));
     }
 
     #[test]
-    fn values_of_segments_are_read_from_a_path() {
+    fn path_segments_are_decoded_from_a_path() {
         let route = OperationId::WaitForState.route();
         assert_eq!(route.segment_of("/api/v1/sessions/a%2Fb%20c%3F%C3%A9/wait").as_deref(), Some("a/b c?é"));
         assert_eq!(route.segment_of("/api/v1/sessions/a/wait").as_deref(), Some("a"));
@@ -612,7 +612,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_may_be_refused_in_these_ways() {
+    fn routes_list_the_error_codes_they_can_return() {
         let codes: Vec<_> = OperationId::DecideApproval.route().all_errors().iter().map(|code| code.as_str()).collect();
         for code in ["unauthorized", "agents_peer", "conflict", "ambiguous", "bad_body", "not_found"] {
             assert!(codes.contains(&code), "{code}: {codes:?}");

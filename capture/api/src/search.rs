@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_have_one_name_and_one_number() {
+    fn text_kinds_round_trip_through_name_and_code() {
         for kind in TextKind::ALL {
             assert_eq!(kind.as_str().parse(), Ok(*kind));
             assert_eq!(TextKind::from_code(kind.code()), Some(*kind));

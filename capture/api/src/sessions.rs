@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_request_for_marks_does_not_name_stays() {
+    fn a_marks_request_changes_only_the_fields_it_contains() {
         let changes = |text: &str| serde_json::from_str::<MarksRequest>(text).unwrap().changes();
         assert_eq!(changes("{}"), []);
         assert_eq!(changes(r#"{"snoozed_until":null}"#), [MarkChange::SnoozedUntil(None)]);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_what() {
+    fn session_input_with_mismatched_fields_is_refused() {
         let command = |body: &str| match kind(body).unwrap() {
             SessionInputKind::Command(command) => command.name(),
             SessionInputKind::Typed(_) => "typed",

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_an_error_names_is_not_repeated() {
+    fn a_cause_already_in_the_error_message_is_not_repeated() {
         let listen = Listen { address: "127.0.0.1:80", source: io::Error::other("permission denied") };
         let error = anyhow::Error::new(listen).context("cannot start the server");
         assert_eq!(with_causes(&error), "cannot start the server: cannot listen on 127.0.0.1:80: permission denied");

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_decides_once_and_the_other_then_nothing() {
+    fn redeeming_a_token_invalidates_both_tokens_of_its_approval() {
         let tokens = AnswerTokens::default();
         let (id, other) = (ApprovalId::from("A1"), ApprovalId::from("A2"));
         let (allow, deny) = tokens.make(&id, "r", at(0)).unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_last_a_quarter_of_an_hour() {
+    fn tokens_expire_after_15_minutes() {
         let tokens = AnswerTokens::default();
         for (after, is_good) in [(GOOD_MS - 1, true), (GOOD_MS, false), (-1, false)] {
             let (allow, _) = tokens.make(&"A1".into(), "r", at(0)).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_most_of_tokens() {
+    fn the_oldest_tokens_are_dropped_above_the_limit() {
         let tokens = AnswerTokens::default();
         let (oldest, _) = tokens.make(&"A".into(), "r", at(0)).unwrap();
         for n in 0..REQUESTS {

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_an_endpoint_nothing_is_reported() {
+    fn the_exporter_has_no_health_row_without_an_endpoint() {
         let dir = tempfile::tempdir().unwrap();
         let writer = store::Writer::open(dir.path()).unwrap();
         let live_view = LiveView::new("e");

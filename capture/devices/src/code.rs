@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_read_however_it_is_typed() {
+    fn a_code_is_parsed_despite_case_spacing_and_lookalike_letters() {
         for given in ["7K3M-9Q1T", "7k3m9q1t", " 7K3M 9QIT ", "7K3M-9QLT"] {
             assert_eq!(read(given), Some(*b"7K3M9Q1T"), "{given}");
         }

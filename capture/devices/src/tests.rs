@@ -94,7 +94,7 @@ fn a_code_pairs_one_device_once() {
 }
 
 #[test]
-fn a_code_lasts_a_minute() {
+fn a_code_expires_after_one_minute() {
     let world = World::new();
     let (just, late) = (world.code(CodeScope::Read), world.code(CodeScope::Read));
     world.wait(CODE_MS - 1);
@@ -107,7 +107,7 @@ fn a_code_lasts_a_minute() {
 }
 
 #[test]
-fn wrong_codes_void_no_open_code() {
+fn wrong_codes_do_not_invalidate_an_open_code() {
     let world = World::new();
     let code = world.code(CodeScope::Read);
     for _ in 0..500 {
@@ -118,7 +118,7 @@ fn wrong_codes_void_no_open_code() {
 }
 
 #[test]
-fn a_second_code_raises_the_device_it_was_made_for() {
+fn an_admin_code_elevates_only_the_device_it_was_created_for() {
     let world = World::new();
     let (device, cookie) = world.paired(CodeScope::Control);
     let (other, _) = world.paired(CodeScope::Control);
@@ -142,7 +142,7 @@ fn a_second_code_raises_the_device_it_was_made_for() {
 }
 
 #[test]
-fn a_raised_device_is_not_raised_after_a_restart() {
+fn device_elevation_does_not_survive_a_restart() {
     let mut world = World::new();
     let (device, cookie) = world.paired(CodeScope::Control);
     let (code, _) = world.make(CodeScope::Admin, Some(&device.id)).unwrap();
@@ -155,7 +155,7 @@ fn a_raised_device_is_not_raised_after_a_restart() {
 }
 
 #[test]
-fn a_revoked_device_is_out_for_good() {
+fn a_revoked_device_stays_signed_out() {
     let mut world = World::new();
     let (device, cookie) = world.paired(CodeScope::Control);
     let (_, kept) = world.paired(CodeScope::Read);
@@ -172,7 +172,7 @@ fn a_revoked_device_is_out_for_good() {
 }
 
 #[test]
-fn a_device_that_is_not_used_is_forgotten() {
+fn an_unused_device_is_removed() {
     let world = World::new();
     let (_, used) = world.paired(CodeScope::Read);
     let (_, unused) = world.paired(CodeScope::Read);
@@ -185,7 +185,7 @@ fn a_device_that_is_not_used_is_forgotten() {
 }
 
 #[test]
-fn the_file_is_private_and_holds_no_cookie() {
+fn the_device_file_is_private_and_contains_no_cookie() {
     let mut world = World::new();
     let (_, cookie) = world.paired(CodeScope::Read);
     let text = fs::read_to_string(world.file()).unwrap();
@@ -204,7 +204,7 @@ fn the_file_is_private_and_holds_no_cookie() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_signs_nobody_in() {
+fn an_unreadable_device_file_yields_no_devices() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("devices.json");
     for text in ["", "{", r#"{"version":2,"devices":[]}"#, r#"{"version":1,"devices":[{"id":"x"}]}"#] {
@@ -216,7 +216,7 @@ fn a_file_that_cannot_be_read_signs_nobody_in() {
 }
 
 #[test]
-fn there_is_a_most_of_devices() {
+fn pairing_fails_at_the_device_limit() {
     let world = World::new();
     for _ in 0..MOST_DEVICES {
         world.paired(CodeScope::Read);
@@ -228,7 +228,7 @@ fn there_is_a_most_of_devices() {
 }
 
 #[test]
-fn a_code_is_for_those_it_was_made_for() {
+fn a_code_is_accepted_only_from_the_callers_it_was_created_for() {
     let world = World::new();
     for (tunnel, local, accepted) in [
         (false, false, [true, false, true]),

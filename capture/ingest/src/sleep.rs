@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sleep_and_a_stopped_program_are_noticed_and_a_busy_one_is_not_taken_for_it() {
+    fn time_lost_to_sleep_or_a_stopped_process_is_measured() {
         let seconds = Duration::from_secs;
         let now = Arc::new(Mutex::new(Uptime { with_sleep: seconds(900), awake: seconds(500) }));
         let clock = Arc::clone(&now);

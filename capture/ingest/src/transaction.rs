@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_out_of_turn_take_the_place_of_regular_ones() {
+    fn urgent_commits_replace_regular_ones() {
         assert_eq!(commits_in_ten_seconds(20_000), 100, "only regular ones");
         for every in [7, 30, 80, 110, 150, 170, 300, 1_000] {
             let made = commits_in_ten_seconds(every);
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_may_act_on_waits_for_one_turn_at_most() {
+    fn an_urgent_commit_waits_one_interval_at_most() {
         let start = Instant::now();
         let mut pace = Pace::default();
         assert_eq!(pace.soon(start), start);
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_commit_is_never_put_off_for_longer_than_its_limit() {
+    fn a_regular_commit_is_never_delayed_beyond_its_limit() {
         let start = Instant::now();
         let mut pace = Pace::default();
         for _ in 0..50 {

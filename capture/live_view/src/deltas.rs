@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_says_within_a_moment_is_one_frame() {
+    fn deltas_of_a_session_within_an_interval_are_merged_into_one_frame() {
         let (deltas, start) = (Deltas::default(), Instant::now());
         deltas.offer(delta(1, "I "), true, start);
         assert_eq!(texts(deltas.take_due(start)), ["\"I \"}"], "the first is sent at once");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_dropped_and_counted() {
+    fn deltas_beyond_the_limits_are_dropped_and_counted() {
         let (deltas, now) = (Deltas::default(), Instant::now());
         deltas.offer(delta(1, "nobody looks on"), false, now);
         deltas.offer(delta(1, &"x".repeat(TEXT_BYTES)), true, now);

@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_share_their_texts_and_unused_ones_go() {
+    fn rows_share_strings_and_unused_ones_are_freed() {
         let rows = Rows::default();
         let row = |id: u128| rows.get(SessionId::from_bits(id)).unwrap();
         rows.put(entry(1, 1, State::Idle));
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn newest_first_and_page_by_page() {
+    fn rows_are_paged_newest_first() {
         let rows = Rows::default();
         for id in 1..=2000 {
             rows.put(entry(id, id as i64 / 2, State::Running));
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn filters() {
+    fn rows_are_filtered_by_state_provider_and_directory() {
         let rows = Rows::default();
         rows.put(entry(1, 1, State::Running));
         rows.put(entry(2, 2, State::Exited));
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_and_the_active_keep_their_json() {
+    fn only_the_newest_and_active_rows_keep_their_json() {
         let rows = Rows::default();
         let json = || Some(crate::Json::of(&"a session").unwrap());
         rows.put(SessionEntry { json: json(), ..entry(1, 1, State::Running) });
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_moves_and_goes() {
+    fn a_row_can_be_moved_and_removed() {
         let rows = Rows::default();
         rows.put(entry(1, 1, State::Running));
         rows.put(entry(2, 2, State::Running));
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_read_while_rows_move_has_each_once() {
+    fn a_list_read_during_updates_has_each_row_once() {
         const ROWS: u128 = 3000;
         let rows = Rows::default();
         for id in 1..=ROWS {
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn the_survivor_of_a_merge_has_the_name() {
+    fn after_a_merge_the_name_finds_the_surviving_session() {
         let rows = Rows::default();
         rows.put(entry(1, 1, State::Running));
         let name: Arc<str> = "p1".into();

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hides_and_no_secret_passes() {
+    fn hidden_characters_and_secrets_are_removed_from_texts() {
         let secret = ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat();
         let part = TextPart::of(&format!("a\tb\u{1b}[2J\u{e0041}\r\nkey {secret}"), 0, 200).unwrap();
         assert!(part.text.starts_with("a\tb") && part.text.contains("\nkey [redacted:"), "{}", part.text);

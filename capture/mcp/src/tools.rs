@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_argument_and_every_field_is_described() {
+    fn every_tool_argument_and_field_has_a_description() {
         let mut missing = Vec::new();
         for entry in TOOLS {
             let tool = entry.describe();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_something_is_offered_only_when_allowed() {
+    fn write_tools_are_offered_only_when_allowed() {
         assert!(all(&[]).all(|entry| entry.writes.is_none()));
         let names: Vec<_> = all(&[WriteTool::SetLabels]).map(|entry| entry.name).collect();
         assert!(names.contains(&"set_labels") && !names.contains(&"send_prompt"));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_are_named() {
+    fn invalid_arguments_are_named_in_the_error() {
         let error = |given: Value| parsed::<sessions::ListArguments>(given).unwrap_err().to_string();
         assert!(error(serde_json::json!({"sate": "idle"})).contains("unknown field `sate`"));
         assert!(error(serde_json::json!({"state": ["sleeping"]})).contains("sleeping"));

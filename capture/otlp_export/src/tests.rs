@@ -152,7 +152,7 @@ fn names(batch: &SpanBatch) -> Vec<String> {
 }
 
 #[test]
-fn what_is_over_is_sent_once_and_as_soon_as_it_is() {
+fn a_span_is_sent_once_as_soon_as_it_ends() {
     for texts in [false, true] {
         let mut log = Log::new();
         let mut spans = log.spans(texts);
@@ -186,7 +186,7 @@ fn attribute(span: &Span, key: &str) -> Option<String> {
 }
 
 #[test]
-fn another_reader_goes_on_in_the_middle_of_a_turn() {
+fn a_new_reader_continues_in_the_middle_of_a_turn() {
     let mut log = Log::new();
     log.prompt(0).turn_end(100, 1).prompt(200).call(210, "a").result(220, "a").call(230, "b").result(240, "b");
     // A restart after the first call: it may be sent again with the same id; the previous turn is not.
@@ -198,7 +198,7 @@ fn another_reader_goes_on_in_the_middle_of_a_turn() {
 }
 
 #[test]
-fn what_ended_too_long_ago_is_dropped_and_counted_but_for_history() {
+fn expired_spans_are_dropped_and_counted_except_history() {
     let mut log = Log::new();
     log.prompt(0).call(10, "a").result(20, "a").turn_end(600, 1);
     let batch = log.spans(false).read(0, 4, at(10_000)).unwrap();
@@ -209,7 +209,7 @@ fn what_ended_too_long_ago_is_dropped_and_counted_but_for_history() {
 }
 
 #[test]
-fn a_turn_is_linked_to_the_agents_own_trace() {
+fn a_turn_span_is_linked_to_the_agents_trace() {
     let mut log = Log::new();
     let trace = |value: &str| Annotation { topic: Topic::Trace, value: value.into() };
     log.put(0, trace("0102030405060708090a0b0c0d0e0f10-0102030405060708"));
@@ -223,7 +223,7 @@ fn a_turn_is_linked_to_the_agents_own_trace() {
 }
 
 #[test]
-fn texts_are_left_out_or_redacted() {
+fn texts_are_omitted_unless_enabled_and_then_redacted() {
     let mut log = Log::new();
     log.prompt(0).call(10, "a").result(20, "a").turn_end(600, 1).state(700, State::Exited);
     let bodies = |texts| {
@@ -239,7 +239,7 @@ fn texts_are_left_out_or_redacted() {
 }
 
 #[test]
-fn messages_are_bounded() {
+fn a_message_contains_at_most_500_spans() {
     let mut log = Log::new();
     log.prompt(0);
     for n in 0..600 {

@@ -90,7 +90,7 @@ fn planted<'a>(text: &'a str, line: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_is_allowed_prints_no_planted_secret() {
+fn no_allowed_command_prints_a_planted_secret() {
     let made = Repositories::new();
     let objects = [
         ("@ENV@", made.object("trap", "HEAD:.env")),
@@ -128,7 +128,7 @@ fn what_is_allowed_prints_no_planted_secret() {
 }
 
 #[test]
-fn a_secret_that_a_search_does_not_reach_is_no_reason_to_ask() {
+fn a_search_is_allowed_unless_it_reaches_a_secret() {
     let made = Repositories::new();
     for command in [
         "rg x",
@@ -154,7 +154,7 @@ fn a_secret_that_a_search_does_not_reach_is_no_reason_to_ask() {
 }
 
 #[test]
-fn a_large_workspace_is_searched_like_a_small_one() {
+fn a_secret_is_found_among_32000_files() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     for part in 0..40 {
@@ -178,7 +178,7 @@ fn a_large_workspace_is_searched_like_a_small_one() {
 }
 
 #[test]
-fn a_program_a_second_name_and_a_link_are_not_edited() {
+fn editing_executables_hard_links_or_symlinks_needs_approval() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let made = Repositories::new();
     let work = made.root.join("ign");

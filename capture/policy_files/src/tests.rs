@@ -27,7 +27,7 @@ fn put(path: &Path, text: &str, mode: u32) {
 const READS: &str = "version = 1\npreset = \"read-only\"\n";
 
 #[test]
-fn a_file_that_is_ours_alone_is_in_force() {
+fn only_a_policy_file_that_no_one_else_can_write_applies() {
     let (_dir, root) = home();
     let file = root.join("config/policy.toml");
     assert!(load(&file, None).is_ok(), "a missing file asks about everything");
@@ -41,7 +41,7 @@ fn a_file_that_is_ours_alone_is_in_force() {
 }
 
 #[test]
-fn a_directory_above_that_others_can_write_is_not() {
+fn a_policy_below_a_directory_writable_by_others_is_refused() {
     let (_dir, root) = home();
     let file = root.join("above/capture/policy.toml");
     put(&file, READS, 0o600);
@@ -63,7 +63,7 @@ fn a_directory_above_that_others_can_write_is_not() {
 }
 
 #[test]
-fn a_file_inside_the_workspace_is_not() {
+fn a_policy_file_inside_the_workspace_is_refused() {
     let (_dir, root) = home();
     let inside = root.join("work/policy.toml");
     put(&inside, READS, 0o600);
@@ -99,7 +99,7 @@ fn a_broken_file_means_ask_everything() {
 }
 
 #[test]
-fn what_is_on_the_disk() {
+fn policy_facts_are_read_from_the_file_system() {
     let (_dir, root) = home();
     let work = root.join("work");
     put(&root.join("bin/tool"), "#!/bin/sh\n", 0o755);
@@ -141,7 +141,7 @@ fn what_is_on_the_disk() {
 }
 
 #[test]
-fn names_that_mislead_count_where_names_are_handed_on() {
+fn misleading_file_names_are_reported_if_a_search_passes_names_on() {
     let (_dir, root) = home();
     let work = root.join("work");
     for file in ["a/plain.rs", "b/two words.rs", "c/-x", "d/line\n.rs", "e/end ", "f/plain.rs"] {
@@ -161,7 +161,7 @@ fn names_that_mislead_count_where_names_are_handed_on() {
 }
 
 #[test]
-fn the_top_of_a_repository_is_the_workspace() {
+fn the_workspace_is_the_root_of_the_repository() {
     let (_dir, root) = home();
     put(&root.join("work/.git/config"), "", 0o600);
     put(&root.join("work/src/x"), "", 0o600);
@@ -171,7 +171,7 @@ fn the_top_of_a_repository_is_the_workspace() {
 }
 
 #[test]
-fn a_rule_is_added_whole_or_not_at_all() {
+fn only_a_valid_rule_is_appended_to_the_policy_file() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("capture/policy.toml");
     let rule = "[[rule]]\nname = \"date\"\ndecision = \"allow\"\ncommand = [\"date\"]\n";

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_pushes_a_command_off_the_screen() {
+    fn padding_cannot_push_a_command_off_the_screen() {
         for command in pushed() {
             let folded = lines(&command).join("\n");
             let is_long = command.contains("aaaa");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_folded_is_counted() {
+    fn folded_lines_and_blanks_are_counted() {
         assert_eq!(lines("a\n\n\n\n \nb\n\nc\n"), ["a", "[4 blank lines]", "b", "", "c"]);
         assert_eq!(lines(&"#\n".repeat(60)), ["#", "[the line above 59 more times]"]);
         assert_eq!(lines("x\nx\nx"), ["x", "x", "x"]);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_commands_are_not_repeated() {
+    fn harmless_commands_are_not_listed_as_risks() {
         for command in ["ls", "cargo test\ngit status", "echo 'a; b'"] {
             assert_eq!(risks(command), "", "{command}");
         }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_those_of_the_terminal() {
+    fn rows_are_counted_as_a_terminal_wraps_them() {
         assert_eq!(rows("a\n\nbb", 1), 4);
         assert_eq!(rows("日本", 2), 2);
         assert_eq!(rows("日本日", 3), 3, "a wide character is not split");

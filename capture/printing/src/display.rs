@@ -44,13 +44,13 @@ mod tests {
     }
 
     #[test]
-    fn what_prints_stays() {
+    fn printable_text_is_unchanged() {
         check("ls -la\n\tx", "ls -la\n\tx", 0, 0);
         check("日本 é", "日本 é", 0, 3);
     }
 
     #[test]
-    fn what_hides_is_shown() {
+    fn hidden_characters_are_shown_as_escapes() {
         check("a\rb", "a\\u{d}b", 1, 0);
         check("\u{1b}[31m\u{7f}\u{9b}", "\\u{1b}[31m\\u{7f}\\u{9b}", 3, 1);
         check("# \u{202e}ls\u{202c}", "# \\u{202e}ls\\u{202c}", 2, 2);
@@ -65,7 +65,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn nothing_that_hides_is_left(text: String) {
+        fn no_control_character_remains_in_shown_text(text: String) {
             let shown = show(&text);
             proptest::prop_assert_eq!(shown.length, text.chars().count());
             proptest::prop_assert!(shown.text.chars().all(|c| !c.is_control() || c == '\n' || c == '\t'));

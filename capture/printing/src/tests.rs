@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_does_not_print_is_escaped() {
+fn unprintable_characters_are_escaped() {
     assert_eq!(safe("plain \"text\" \\ 日本語 é e\u{301} 🚀"), "plain \"text\" \\ 日本語 é e\u{301} 🚀");
     assert_eq!(safe("a\x1b[31mb"), "a\\u{1b}[31mb");
     assert_eq!(safe("\u{202e}abc"), "\\u{202e}abc");
@@ -44,7 +44,7 @@ fn hostile() -> Vec<char> {
 }
 
 #[test]
-fn nothing_hostile_passes_any_way() {
+fn hostile_characters_are_escaped_in_every_output() {
     for c in hostile() {
         let text = format!("a{c}b");
         assert!(!safe(&text).contains(c), "{c:?}");
@@ -59,7 +59,7 @@ fn nothing_hostile_passes_any_way() {
 }
 
 #[test]
-fn of_control_sequences_only_our_own_colours_pass() {
+fn only_known_colour_sequences_reach_the_terminal() {
     for ours in ["\x1b[0m", "\x1b[1;31m", "\x1b[2m", "\x1b[32m", "\x1b[38;5;10m", "\x1b[39m", "\x1b[4m", "\x1b[91m"] {
         assert_eq!(on_terminal(&format!("a{ours}b\n\tc")), format!("a{ours}b\n\tc"));
     }
@@ -96,7 +96,7 @@ fn screen(escapes: bool) -> Screen<Vec<u8>> {
 }
 
 #[test]
-fn a_screen_escapes_however_its_text_is_cut() {
+fn a_screen_escapes_text_however_it_is_split() {
     let text = "\x1b[1;31mred\x1b[0m é\u{9b}日\u{202e}\x07\nlast \x1b[2J line".as_bytes();
     let expected = "\x1b[1;31mred\x1b[0m é\\u{9b}日\\u{202e}\\u{7}\nlast \\u{1b}[2J line";
     for size in 1..text.len() {
@@ -116,7 +116,7 @@ fn a_screen_escapes_however_its_text_is_cut() {
 }
 
 #[test]
-fn a_screen_shows_bytes_that_are_no_text_and_long_lines() {
+fn a_screen_escapes_invalid_utf8_and_bounds_its_line_buffer() {
     let mut screen = screen(true);
     screen.write_all(b"a\x9b31m\xff\n").unwrap();
     assert_eq!(screen.to, b"a\\x9b31m\\xff\n");
@@ -135,7 +135,7 @@ fn a_screen_shows_bytes_that_are_no_text_and_long_lines() {
 }
 
 #[test]
-fn a_message_is_broken_between_words_and_keeps_its_lines() {
+fn an_error_message_is_wrapped_between_words_and_keeps_its_lines() {
     let text = "error: one two three\n  [possible values: one, two]\n\nUsage: x\n";
     assert_eq!(
         error_prose(text, Some(16)),

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_broken_between_words_and_what_follows_is_indented() {
+    fn a_line_is_wrapped_between_words_with_a_hanging_indent() {
         check("- asks for permission to push", 14, 2, "- asks for\n  permission\n  to push");
         check("  · do it  because it is good", 18, 11, "  · do it  because\n    it is good");
         check("  · do it  it is good now", 22, 11, "  · do it  it is good\n           now");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_take_no_room() {
+    fn colour_sequences_have_no_width() {
         check("\x1b[1mab cd\x1b[0m ef", 8, 0, "\x1b[1mab cd\x1b[0m ef");
         check("\x1b[1mab cd\x1b[0m ef", 5, 0, "\x1b[1mab cd\x1b[0m\nef");
     }

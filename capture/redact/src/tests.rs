@@ -8,7 +8,7 @@ fn secret() -> String {
 }
 
 #[test]
-fn a_secret_across_pieces_is_taken_out_of_all_of_them() {
+fn a_secret_spanning_several_pieces_is_redacted_from_all_of_them() {
     let secret = secret();
     let text = format!("export TOKEN={secret}\r\nand on");
     for size in 1..text.len() {
@@ -23,7 +23,7 @@ fn a_secret_across_pieces_is_taken_out_of_all_of_them() {
 }
 
 #[test]
-fn the_log_has_no_secrets() {
+fn secrets_are_redacted_from_the_log() {
     let mut log = Redacting(Vec::new());
     writeln!(log, "INFO cannot push: token={} refused", secret()).unwrap();
     let written = String::from_utf8(log.0).unwrap();

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backups_are_told_by_where_they_are() {
+    fn backups_inside_and_outside_the_data_directory_are_listed_separately() {
         let dir = tempfile::tempdir().unwrap();
         let (data, other) = (dir.path().join("data"), dir.path().join("other.db"));
         fs::create_dir(&data).unwrap();

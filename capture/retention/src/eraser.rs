@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_is_applied_a_while_after_the_start_and_then_once_a_day() {
+    fn pruning_is_due_15_minutes_after_the_start_and_then_daily() {
         let at = |minutes: i64| minutes * 60_000;
         let minutes = |wait: Duration| wait.as_secs() / 60;
         let mut times = PruneTimes::started(at(0));

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_a_session_goes_and_the_rest_stays() {
+    fn only_files_and_log_lines_that_name_a_session_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path();
         for sub in ["recordings", "spool", "agent"] {

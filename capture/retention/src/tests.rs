@@ -113,7 +113,7 @@ impl Service {
 }
 
 #[test]
-fn what_the_configuration_says_is_removed_after_the_start_and_every_day() {
+fn configured_pruning_runs_after_the_start_and_every_day() {
     let mut world = World::new();
     world.add("ancient", 100, None, "/p");
     world.add("its helper", 99, Some("ancient"), "/p");
@@ -155,7 +155,7 @@ fn older_than(days: i64) -> PruneRequest {
 }
 
 #[test]
-fn a_clock_that_jumped_removes_nothing_until_it_kept_pace() {
+fn nothing_is_pruned_after_a_clock_jump_until_the_clock_keeps_pace() {
     let mut world = World::new();
     world.add("today", 0, None, "/p");
     world.add("ancient", 800, None, "/p");
@@ -183,7 +183,7 @@ fn a_clock_that_jumped_removes_nothing_until_it_kept_pace() {
 }
 
 #[test]
-fn a_person_removes_by_age_only_if_the_clock_did_not_jump_or_they_say_that_it_is_right() {
+fn pruning_by_age_after_a_clock_jump_needs_a_confirmed_clock() {
     let mut world = World::new();
     world.add("today", 0, None, "/p");
     world.add("ancient", 800, None, "/p");
@@ -214,7 +214,7 @@ fn a_person_removes_by_age_only_if_the_clock_did_not_jump_or_they_say_that_it_is
 }
 
 #[test]
-fn a_pruned_session_leaves_what_is_kept_on_purpose_and_is_forgotten_with_it() {
+fn audit_rows_survive_pruning_but_not_forgetting_a_session() {
     for prunes in [true, false] {
         let mut world = World::new();
         world.add("old", 40, None, "/p");

@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_of_a_tool_input() {
+    fn strings_are_extracted_from_a_tool_input() {
         let input = r#"{"command":"cargo test\n-p x","n":3,"edits":[{"old":"a\"b","new":null}],"ok":true}"#;
         assert_eq!(strings_of(input).as_deref(), Some("cargo test\n-p x\na\"b"));
         assert_eq!(strings_of("cargo test"), None);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn directories() {
+    fn project_names_and_ancestors_are_derived_from_a_directory() {
         assert_eq!(project_of("/home/me/my-app/"), "my-app");
         assert_eq!(ancestors("/home/me/").collect::<Vec<_>>(), ["/home", "/home/me"]);
         assert_eq!(ancestors("/").collect::<Vec<_>>(), Vec::<&str>::new());

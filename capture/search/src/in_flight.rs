@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_much_waits_for_room() {
+    fn an_entry_over_the_limit_waits_for_room() {
         let flight = InFlight::default();
         let first = flight.enter(BYTES);
         let other = flight.clone();

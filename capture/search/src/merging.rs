@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn no_merge_makes_a_large_part() {
+    fn no_merge_creates_an_oversized_segment() {
         assert_eq!(merges(&[10; 6]), [[10; 6]]);
         assert!(merges(&[10; 5]).is_empty());
         assert_eq!(merges(&[20_000; 7]), [[20_000; 2]; 3]);

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_open_while_somebody_searches_and_sees_what_was_committed_meanwhile() {
+    fn the_reader_opens_for_a_search_and_sees_the_latest_commit() {
         let mut schema = Schema::builder();
         let number = schema.add_u64_field("number", tantivy::schema::INDEXED);
         let index = Index::create_in_ram(schema.build());

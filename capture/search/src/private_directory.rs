@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_is_its_owners_alone() {
+    fn every_index_file_has_mode_0600() {
         let place = tempfile::tempdir().unwrap();
         let directory = PrivateDirectory::open(place.path()).unwrap();
         directory.open_write(Path::new("a.idx")).unwrap().write_all(b"x").unwrap();

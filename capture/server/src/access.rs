@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_21st_wrong_token_in_ten_seconds_is_one_too_many() {
+    fn the_21st_wrong_token_within_ten_seconds_is_over_the_limit() {
         let (wrong, start) = (WrongTokens::default(), Instant::now());
         let note = |ms| wrong.note(Client::Own, start + Duration::from_millis(ms));
         for n in 0..20 {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_has_wrong_tokens_of_its_own() {
+    fn wrong_tokens_are_counted_per_client() {
         let (wrong, now) = (WrongTokens::default(), Instant::now());
         for n in 0..=WrongTokens::ALLOWED {
             assert_eq!(wrong.note(Client::User(7), now), n == WrongTokens::ALLOWED);

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_views_are_the_page_and_files_are_themselves() {
+    fn view_paths_serve_the_page_and_asset_paths_their_files() {
         for path in ["/", "/pair", "/s/7K3M9QXT", "/s/7K3M9QXT/timeline", "/approvals", "/terminal/fix-login"] {
             assert_eq!(at(path).map(|asset| asset.name), Some(INDEX), "{path}");
         }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_page_is_small_and_has_a_type() {
+    fn every_asset_has_a_media_type_and_the_total_is_small() {
         assert!(FILES.iter().any(|file| file.name == INDEX));
         for file in &FILES {
             assert_ne!(file.media_type(), "application/octet-stream", "{}", file.name);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_the_content_of_its_files_and_a_browser_keeps_those() {
+    fn asset_urls_with_the_content_hash_are_cached_as_immutable() {
         let file = |name: &str| FILES.iter().find(|file| file.name == name).unwrap();
         let page = std::str::from_utf8(file(INDEX).content()).unwrap();
         for name in ["app.js", "app.css", "icon.svg"] {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_sent_to_whom_takes_it() {
+    fn gzip_is_used_only_for_clients_that_accept_it() {
         let takes = |value: &str| {
             let mut asked = HeaderMap::new();
             asked.insert(header::ACCEPT_ENCODING, HeaderValue::try_from(value).unwrap());

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_has_its_room() {
+    fn connections_are_limited_per_client() {
         let clients = Clients::new(small());
         let first = admit(&clients, Client::User(7), TransportKind::Tcp, 3);
         assert_eq!(first.len(), 2, "one over the limit of another user");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn few_open_files_lower_the_limits() {
+    fn a_low_open_file_limit_lowers_the_client_limits() {
         let usual = ClientLimits::default();
         assert_eq!(usual.within(usual.files()), usual);
         let less = usual.within(usual.files() - 1);

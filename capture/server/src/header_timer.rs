@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn each_deadline_is_kept_whatever_was_asked_for_before() {
+    async fn each_deadline_is_kept_regardless_of_earlier_ones() {
         let timer = HeaderTimer::default();
         let start = tokio::time::Instant::now();
         let seconds = Duration::from_secs;

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_piece_can_be_read_when_it_arrives() {
+    fn each_compressed_piece_is_readable_on_arrival() {
         let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let (mut stream, epoch) = (LineStream::new(Some(place)), Epoch::new("e"));
         let (mut packed, mut text) = (Vec::new(), String::new());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_place_the_lines_are_text() {
+    fn without_a_permit_the_lines_are_not_compressed() {
         let mut stream = LineStream::new(None);
         let line = Utf8Bytes::from_static("{}");
         let message = stream

@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_user_does_not_enter() {
+    fn a_peer_of_another_user_is_refused() {
         assert!(may_enter(Peer { uid: 1000, pid: None }, 1000));
         assert!(!may_enter(Peer { uid: 1001, pid: Some(1) }, 1000));
         assert!(!may_enter(Peer { uid: 0, pid: Some(1) }, 1000));

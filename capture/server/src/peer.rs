@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_a_user_or_a_machine() {
+    fn a_tcp_client_is_identified_by_user_or_machine() {
         let user: TcpUser = Arc::new(|from, _| match from.port() {
             1 => Some(1_000),
             2 => Some(1_001),

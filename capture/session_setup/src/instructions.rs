@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_own_come_first_and_the_nearest_last() {
+    fn user_instructions_come_first_and_the_nearest_last() {
         let place = Place::new(&[
             ("own.md", "mine SECRET"),
             ("AGENTS.md", "above the repository"),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_elsewhere_are_told_and_not_read() {
+    fn instruction_symlinks_to_other_files_are_reported_and_not_read() {
         let place = Place::new(&[("secret", "secret"), ("repo/.env", "KEY=1"), ("repo/CLAUDE.md", "shared")]);
         symlink(place.path("secret"), place.path("repo/AGENTS.md")).unwrap();
         symlink(place.path("repo/.env"), place.path("repo/a/AGENTS.md")).unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn all_together_have_a_limit() {
+    fn the_total_size_of_instruction_files_is_limited() {
         let long = "x".repeat(MOST - 3);
         let place =
             Place::new(&[("repo/AGENTS.md", &long), ("repo/a/AGENTS.md", "abcdef"), ("repo/a/b/AGENTS.md", "y")]);

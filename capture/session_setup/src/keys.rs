@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_comes_from_a_variable_a_file_or_a_program() {
+    fn a_key_is_read_from_a_variable_a_file_or_a_program() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("key");
         fs::write(&file, "from-file\n").unwrap();

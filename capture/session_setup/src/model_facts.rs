@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_the_table_is_read() {
+    fn every_row_of_the_model_table_parses() {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
         let mut count = 0;
         for line in lines {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_found_by_its_name_with_and_without_a_day() {
+    fn a_model_is_found_with_or_without_a_date_suffix() {
         let of = |api, model| ModelFacts::of(api, model);
         let sonnet = of(ModelApi::Anthropic, "claude-sonnet-4-5-20250929");
         assert_eq!(sonnet, of(ModelApi::Anthropic, "claude-sonnet-4-5"));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_leave_room_for_an_answer() {
+    fn thinking_budgets_leave_room_for_an_answer() {
         for api in [ModelApi::Anthropic, ModelApi::Responses, ModelApi::Gemini] {
             for model in known(api) {
                 let facts = ModelFacts::of(api, model);

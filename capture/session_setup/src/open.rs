@@ -502,7 +502,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_is_a_model_whose_key_is_there() {
+    fn the_example_model_is_one_whose_api_key_is_set() {
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let both = [variable("ANTHROPIC_API_KEY", ""), variable("GEMINI_API_KEY", "k")];
         assert_eq!(example_model(&both), "gemini/gemini-3-flash-preview");

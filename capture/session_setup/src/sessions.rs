@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_belong_to_a_session_is_reported_and_the_history_stays() {
+    fn invalid_lines_in_a_session_file_are_reported_and_history_is_kept() {
         for (behind, told) in [
             ("x", "cut off"),
             ("x\n", "not valid JSON"),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_runs_elsewhere_is_named_with_the_way_on() {
+    fn opening_a_session_held_by_another_process_says_what_to_do() {
         let (data, path) = session("");
         let _held = Session::open(&path, "/w", stamp(50)).unwrap();
         let id = path.file_stem().unwrap().to_str().unwrap().rsplit('_').next().unwrap().to_owned();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_reported_of_a_sound_session() {
+    fn an_intact_session_file_reports_no_problems() {
         let (_data, path) = session("");
         let before = fs::read(&path).unwrap();
         let mut opened = Session::open(&path, "/w", stamp(50)).unwrap();

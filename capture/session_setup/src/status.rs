@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_the_file_is_said_until_another_turn_begins() {
+    fn a_session_file_error_stays_in_the_status_when_the_turn_ends() {
         let idle = || RuntimeFrame::Activity(EngineActivity::Idle);
         let error = || "cannot append to /s.jsonl".to_owned();
         let lost = || RuntimeFrame::FileLost { error: error() };

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_a_session_replace_each_other_and_calls_add_up() {
+    fn session_accounts_replace_each_other_and_call_accounts_add_up() {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(dir.path()).unwrap();
         let id = SessionId::mint(Timestamp::from_millisecond(5), Provider::Claude, "s");

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_instance_is_refused_and_told_who_has_it() {
+    fn a_second_instance_is_refused_with_the_pid_of_the_first() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let held = InstanceLock::acquire(&path).unwrap();

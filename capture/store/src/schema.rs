@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_database_is_brought_up_and_newer_or_unreleased_ones_are_refused() {
+    fn migration_refuses_newer_and_unreleased_schema_versions() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
         migrate(&mut connection).unwrap();

@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_and_back(mut text in "[^…]{0,3000}") {
+        fn a_packed_text_unpacks_to_the_original(mut text in "[^…]{0,3000}") {
             let whole = text.clone();
             match PackedText::split(&mut text) {
                 None => prop_assert!(whole.len() <= INLINE_BYTES && text == whole),
@@ -144,7 +144,7 @@ mod tests {
         }
 
         #[test]
-        fn no_word_is_cut(words in prop::collection::vec("[!-~é]{1,40}", 100..200)) {
+        fn a_shortened_text_is_cut_between_words(words in prop::collection::vec("[!-~é]{1,40}", 100..200)) {
             let whole = words.join(" ");
             let mut text = whole.clone();
             if PackedText::split(&mut text).is_some() {
@@ -158,13 +158,13 @@ mod tests {
         }
 
         #[test]
-        fn damaged_bodies_are_refused(codec: u8, body: Vec<u8>) {
+        fn unpacking_arbitrary_bytes_never_panics(codec: u8, body: Vec<u8>) {
             let _ = unpack(codec, &body);
         }
     }
 
     #[test]
-    fn above_the_cap_only_hash_and_length_are_kept() {
+    fn a_text_above_the_cap_is_stored_as_hash_and_length_only() {
         let mut text = "x".repeat(TEXT_CAP_BYTES + 1);
         let packed = PackedText::split(&mut text).unwrap();
         assert!(!packed.reference().stored && packed.unpacked().is_none());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_outside() {
+    fn hex_hashes_round_trip_and_invalid_hex_is_rejected() {
         assert_eq!(unhex(&Hex(&[0xab; 16]).to_string()), Some([0xab; 16]));
         assert_eq!(unhex("zz"), None);
     }

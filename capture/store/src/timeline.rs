@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_query_names_the_notable_kinds() {
+    fn the_query_lists_exactly_the_notable_and_failure_kinds() {
         let bits = NOTABLE_KINDS.iter().fold(0_u64, |bits, kind| bits | 1 << kind.code());
         assert_eq!(NOTABLE, format!("(({bits} >> e.kind & 1) <> 0 OR e.marks & 8 <> 0)"));
         let failures = codes(FAILURE_KINDS.iter().map(|kind| kind.code()));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_finds_the_severities_that_are_failures() {
+    fn the_failure_bit_is_set_for_warning_and_higher_severities() {
         for severity in Severity::ALL {
             let is_marked = (i64::from(severity.code()) << 2) & 8 != 0;
             assert_eq!(is_marked, *severity >= Severity::Warning, "{severity:?}");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_is_used() {
+    fn the_timeline_query_uses_the_notable_events_index() {
         let mut connection = rusqlite::Connection::open_in_memory().unwrap();
         crate::schema::migrate(&mut connection).unwrap();
         let plan =

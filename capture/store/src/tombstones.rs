@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_of_the_file_and_of_the_database_count() {
+    fn tombstones_load_from_either_the_file_or_the_database() {
         let dir = tempfile::tempdir().unwrap();
         let mut connection = Connection::open_in_memory().unwrap();
         crate::schema::migrate(&mut connection).unwrap();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_transaction_added_goes_with_it() {
+    fn a_rollback_discards_the_tombstones_of_its_transaction() {
         let dir = tempfile::tempdir().unwrap();
         let mut connection = Connection::open_in_memory().unwrap();
         crate::schema::migrate(&mut connection).unwrap();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_removed_rows_are_told_from_ids() {
+    fn names_of_removed_rows_are_distinguished_from_session_ids() {
         assert!(is_removed_name(&removed_name(Provider::Claude, "a")));
         assert!(!is_removed_name("removed:") && !is_removed_name("removed:zz") && !is_removed_name("a"));
     }

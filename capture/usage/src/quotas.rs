@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_is_used_up_before_its_window_ends_or_not_at_all() {
+    fn quota_exhaustion_is_predicted_only_within_the_current_window() {
         let in_min = |told: &QuotaUse| used_up_at(told).map(|at| at.as_millisecond() / 60_000);
         // The window lasts from 1000 to 1300.
         assert_eq!(in_min(&told(1100, 500, 1300)), Some(1200));

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decision_is_a_new_state_and_an_outcome_is_not() {
+    fn a_decision_changes_the_approval_state_but_an_outcome_does_not() {
         let of = |state, allowed, outcome| {
             ApprovalResolved { state, allowed, outcome, ..ApprovalResolved::default() }.new_state()
         };

@@ -66,7 +66,7 @@ fn output(events: &[CastEvent]) -> String {
 }
 
 #[test]
-fn a_recording_reads_like_the_manual() {
+fn a_recording_is_written_in_asciicast_v2_and_v3() {
     let dir = tempfile::tempdir().unwrap();
     for (version, expected) in [
         (
@@ -108,7 +108,7 @@ fn a_recording_reads_like_the_manual() {
 }
 
 #[test]
-fn the_manual_reads_like_a_recording() {
+fn an_asciicast_v3_file_with_all_features_is_read() {
     let v3 = concat!(
         r##"{"version": 3, "term": {"cols": 80, "rows": 24, "type": "xterm-256color", "version": "VTE(7802)", "theme": "##,
         r##"{"fg": "#d0d0d0", "bg": "#212121", "palette": "#151515:#ac4142"}}, "timestamp": 1504467315, "title": "Demo","##,
@@ -137,7 +137,7 @@ fn the_manual_reads_like_a_recording() {
 }
 
 #[test]
-fn a_bad_file_is_named_with_its_line() {
+fn read_errors_name_the_file_and_the_line() {
     let fine = "{\"version\":2,\"width\":80,\"height\":24}\n";
     for (text, expected) in [
         (String::new(), "a.cast:1: the file is empty"),
@@ -163,7 +163,7 @@ fn a_bad_file_is_named_with_its_line() {
 }
 
 #[test]
-fn half_a_line_at_the_end_is_left_out_and_told() {
+fn a_truncated_last_line_is_skipped_and_reported() {
     let whole =
         written(CastVersion::V2, &header(), &[event(0, EventCode::Output, "a"), event(5, EventCode::Output, "bcd")]);
     for cut in 1..10 {
@@ -175,7 +175,7 @@ fn half_a_line_at_the_end_is_left_out_and_told() {
 }
 
 #[test]
-fn a_full_file_is_followed_by_the_next() {
+fn a_full_part_is_followed_by_the_next_and_old_parts_are_deleted() {
     let dir = tempfile::tempdir().unwrap();
     let mut expected = String::new();
     let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V3, 700), header(), at(0)).unwrap();
@@ -212,7 +212,7 @@ fn a_full_file_is_followed_by_the_next() {
 }
 
 #[test]
-fn a_later_part_begins_with_the_screen() {
+fn a_later_part_begins_with_a_repaint_of_the_screen() {
     let dir = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V2, 400), header(), at(0))
         .unwrap()
@@ -233,7 +233,7 @@ fn a_later_part_begins_with_the_screen() {
 }
 
 #[test]
-fn a_size_that_changed_between_parts_is_told() {
+fn a_size_change_between_parts_becomes_a_resize_event() {
     let dir = tempfile::tempdir().unwrap();
     let part = |part: u32, columns: u16, ms: i64| {
         let part = Some(RecordingPart { part, started_at_ms: START + ms, repainted: false });
@@ -259,7 +259,7 @@ fn a_size_that_changed_between_parts_is_told() {
 }
 
 #[test]
-fn an_event_larger_than_a_file_has_one_of_its_own() {
+fn events_larger_than_the_part_limit_are_recorded_in_full() {
     let dir = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V2, 300), header(), at(0)).unwrap();
     for _ in 0..3 {
@@ -271,7 +271,7 @@ fn an_event_larger_than_a_file_has_one_of_its_own() {
 }
 
 #[test]
-fn names_of_parts() {
+fn part_names_are_numbered_before_the_extension() {
     for (first, second) in [("a/run.cast", "a/run.2.cast"), ("run", "run.2"), ("a.b.cast", "a.b.2.cast")] {
         assert_eq!(part_path(Path::new(first), 2), Path::new(second));
         assert_eq!(part_path(Path::new(first), 1), Path::new(first));
@@ -285,7 +285,7 @@ fn names_of_parts() {
 }
 
 #[test]
-fn what_waits_is_written_within_a_second() {
+fn buffered_output_is_flushed_within_a_second() {
     let dir = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V2, 1 << 20), header(), at(0)).unwrap();
     let there = || output(&read(&fs::read_to_string(dir.path().join("run.cast")).unwrap()).unwrap().1);
@@ -307,7 +307,7 @@ fn what_waits_is_written_within_a_second() {
 }
 
 #[test]
-fn a_clock_that_goes_back_stands_still() {
+fn event_times_never_go_backwards_when_the_clock_does() {
     let dir = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V3, 1 << 20), header(), at(0)).unwrap();
     for (ms, text) in [(1000, "a"), (-5000, "b"), (999, "c"), (1500, "d")] {
@@ -319,7 +319,7 @@ fn a_clock_that_goes_back_stands_still() {
 }
 
 #[test]
-fn no_file_is_overwritten_nor_written_through_a_link() {
+fn a_recording_never_overwrites_a_file_or_follows_a_symlink() {
     let dir = tempfile::tempdir().unwrap();
     let there = dir.path().join("run.cast");
     fs::write(&there, "mine").unwrap();
@@ -335,7 +335,7 @@ fn no_file_is_overwritten_nor_written_through_a_link() {
 }
 
 #[test]
-fn an_error_is_told_once_and_ends_the_recording() {
+fn a_write_error_is_reported_once_and_ends_the_recording() {
     let dir = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V2, 400), header(), at(0)).unwrap();
     // The next part cannot be created, because its name exists.
@@ -377,7 +377,7 @@ proptest! {
     }
 
     #[test]
-    fn a_conversion_there_and_back_keeps_everything(
+    fn converting_between_v2_and_v3_is_lossless(
         events in prop::collection::vec((0_u64..40_000_000, "[oirmxzq]", any::<String>()), 0..20),
         title in any::<Option<String>>(),
         (columns, rows) in (1_u16.., 1_u16..),
@@ -398,7 +398,7 @@ proptest! {
     }
 
     #[test]
-    fn a_recording_in_parts_tells_the_same_as_one(
+    fn joining_the_parts_gives_the_same_events_as_an_unsplit_recording(
         chunks in prop::collection::vec((0_i64..2000, any::<Vec<u8>>()), 1..40),
         max_bytes in 200_u64..2000,
     ) {

@@ -36,7 +36,7 @@ fn prompts_are_quoted_and_answers_stay_as_they_are() {
 }
 
 #[test]
-fn a_call_says_how_it_ended_and_its_output_cannot_leave_its_block() {
+fn a_tool_call_shows_its_outcome_and_fences_its_output_safely() {
     assert_eq!(
         written(call("a\n```\nb", ToolOutcome::Error, Some(2))),
         "**Bash** `` echo `date` `` · exit code 2 · 1 min 5 s\n\n````text\na\n```\nb\n````\n\n"
@@ -58,7 +58,7 @@ fn a_call_says_how_it_ended_and_its_output_cannot_leave_its_block() {
 }
 
 #[test]
-fn an_edit_is_a_difference_and_what_is_not_understood_stays_as_it_is() {
+fn an_edit_is_written_as_a_diff_and_unparsed_input_as_json() {
     let edit = |input: &str| {
         written(ItemBody::ToolCall {
             call_id: "c".into(),
@@ -80,7 +80,7 @@ fn an_edit_is_a_difference_and_what_is_not_understood_stays_as_it_is() {
 }
 
 #[test]
-fn a_text_that_is_not_whole_says_so() {
+fn a_shortened_text_is_marked_as_incomplete() {
     let part = TextRef { hash: "00".into(), length: 9_000, stored: false };
     let body = ItemBody::Error {
         class: ErrorClass::Quota,
@@ -91,7 +91,7 @@ fn a_text_that_is_not_whole_says_so() {
 }
 
 #[test]
-fn approvals_and_ends_of_turns_are_a_line_each() {
+fn approvals_and_turn_ends_are_written_as_one_line() {
     let approval = |state, by| ItemBody::Approval {
         approval_id: events::EventId::from_bits(1).into(),
         call_id: None,
@@ -119,14 +119,14 @@ fn approvals_and_ends_of_turns_are_a_line_each() {
 }
 
 #[test]
-fn durations() {
+fn durations_are_written_with_at_most_two_units() {
     for (ms, words) in [(400, "0.4 s"), (59_999, "59 s"), (185_000, "3 min 5 s"), (7_440_000, "2 h 4 min")] {
         assert_eq!(duration(ms), words);
     }
 }
 
 #[test]
-fn outputs_have_no_colour_codes_and_keep_what_else_does_not_print() {
+fn colour_codes_are_removed_and_other_escape_sequences_kept() {
     let coloured = "\u{1b}[1;32m   Compiling\u{1b}[0m a \u{1b}[38:5:9mred\u{1b}[m \u{1b}[2J \u{1b}[31";
     assert_eq!(without_colours(coloured), "   Compiling a red \u{1b}[2J \u{1b}[31");
     assert_eq!(without_colours("plain \u{1b}]0;t\u{7}"), "plain \u{1b}]0;t\u{7}");
@@ -134,7 +134,7 @@ fn outputs_have_no_colour_codes_and_keep_what_else_does_not_print() {
 }
 
 #[test]
-fn a_sub_agent_is_a_line_where_it_was_started() {
+fn a_subagent_is_written_as_one_heading_line() {
     let at = Timestamp::from_millisecond(5);
     let subagent = Subagent {
         session_id: events::SessionId::from_bits(1),

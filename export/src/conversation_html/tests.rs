@@ -55,7 +55,7 @@ fn session(title: &str) -> Session {
 }
 
 #[test]
-fn nothing_a_session_says_is_more_than_text() {
+fn hostile_session_text_adds_no_html_elements() {
     for text in HOSTILE {
         let prompt = |origin| ItemBody::Prompt { origin, text: said(text), attachments: 1 };
         let edit = serde_json::json!({"file_path": text, "old_string": text, "new_string": "x"}).to_string();
@@ -91,7 +91,7 @@ fn check_answer(markdown: &str, expected: &str) {
 }
 
 #[test]
-fn answers_are_shown_by_their_markdown() {
+fn markdown_in_answers_is_rendered_as_html() {
     check_answer(
         "# Plan\n\none *two* **three** ~~four~~\nfive",
         "<h3>Plan</h3>\n<p>one <em>two</em> <strong>three</strong> <del>four</del><br>\nfive</p>\n",
@@ -117,7 +117,7 @@ fn answers_are_shown_by_their_markdown() {
 }
 
 #[test]
-fn links_say_where_they_lead_and_only_harmless_ones_are_followed() {
+fn links_show_their_target_and_only_web_and_mail_links_are_active() {
     let followed = |address: &str, words: &str| format!("<a rel=\"noreferrer\" href=\"{address}\">{words}</a>");
     let behind = |address: &str| format!(" <span class=\"address\">({address})</span>");
     let a = "https://example.org/?a=1&amp;b=2";
@@ -152,7 +152,7 @@ fn links_say_where_they_lead_and_only_harmless_ones_are_followed() {
 
 proptest::proptest! {
     #[test]
-    fn any_markdown_becomes_whole_elements_of_ours(markdown in "([#>*_`~|\\[\\]()!<\\-+\\\\&;:/a1 \\n\\t]|https:|javascript:|on){0,80}") {
+    fn any_markdown_renders_to_balanced_allowlisted_html(markdown in "([#>*_`~|\\[\\]()!<\\-+\\\\&;:/a1 \\n\\t]|https:|javascript:|on){0,80}") {
         let html = written(ItemBody::Message { model: None, thinking: None, text: said(&format!("x{markdown}")), stop: None });
         let (_, shown) = html.split_once("<div class=\"md\">").unwrap();
         let mut open = vec!["article", "div"];
@@ -175,7 +175,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn what_is_deep_or_long_is_shown_all_the_same() {
+fn deeply_nested_or_very_long_markdown_is_still_shown() {
     let deep = |n: usize| format!("{}end", "> ".repeat(n));
     let html = written(ItemBody::Message { model: None, thinking: None, text: said(&deep(5_000)), stop: None });
     assert!(html.matches("<blockquote>").count() <= 24 && html.contains("end"));
@@ -185,7 +185,7 @@ fn what_is_deep_or_long_is_shown_all_the_same() {
 }
 
 #[test]
-fn the_page_runs_its_own_script_and_asks_nobody() {
+fn the_page_allows_only_its_own_script_and_loads_nothing() {
     let page = begin(&session("t"), OPTIONS) + &end();
     let policy = page.split("content=\"").nth(1).unwrap().split('"').next().unwrap();
     assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
@@ -198,7 +198,7 @@ fn the_page_runs_its_own_script_and_asks_nobody() {
 }
 
 #[test]
-fn calls_are_folded_and_edits_are_differences() {
+fn calls_are_collapsed_and_edits_are_rendered_as_diffs() {
     let html = written(call(ToolKind::Execute, "ls hunter2", "{}"));
     assert!(html.starts_with("<article id=\"e12\" class=\"call failed\"><h2><a href=\"#e12\">"), "{html}");
     assert!(
@@ -222,7 +222,7 @@ fn calls_are_folded_and_edits_are_differences() {
 }
 
 #[test]
-fn a_sub_agent_is_folded_and_its_items_have_addresses_of_their_own() {
+fn a_subagent_is_collapsed_and_its_items_have_prefixed_ids() {
     let id = SessionId::from_bits(7);
     let at = Timestamp::from_millisecond(5);
     let subagent = Subagent {
@@ -275,7 +275,7 @@ fn hostile_texts_make_no_request_and_run_nothing() {
 
 #[test]
 #[ignore = "needs chromium"]
-fn the_page_fits_a_telephone() {
+fn the_page_fits_the_width_of_a_phone() {
     const WIDTH: u32 = 390;
     let dir = tempfile::tempdir().unwrap();
     let wide = "W".repeat(3_000);

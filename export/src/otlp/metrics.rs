@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_collector_reads_states_waits_and_losses() {
+    fn metrics_encode_session_states_approval_waits_and_dropped_counts() {
         let at = Timestamp::from_millisecond;
         let mut waits = ApprovalWaits::default();
         for wait_ms in [500, 1_000, 1_001, 20_000, 90_000_000, -5] {

@@ -156,7 +156,7 @@ fn a_session_is_a_trace_of_turns_calls_and_requests() {
 }
 
 #[test]
-fn texts_are_left_out_or_redacted() {
+fn span_texts_are_omitted_by_default_and_redacted_when_enabled() {
     let (line, spans) = collected(false);
     for text in ["hunter2", "echo", "say"] {
         assert!(!line.contains(text), "{line}");

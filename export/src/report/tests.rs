@@ -66,7 +66,7 @@ const MARKDOWN: ReportFormat<'_> =
     ReportFormat { markup: Markup::Markdown, path: &|path| path.to_owned(), time: &|at| at.to_string() };
 
 #[test]
-fn an_open_turn_counts_and_its_prompt_is_shown() {
+fn a_standup_counts_an_open_turn_and_shows_its_prompt() {
     let open = OpenTurn { id: EventId::from_bits(7).into(), prompt: Some("clean up".into()), started_at: at(100) };
     let mut one = Session { turn: Some(open.clone()), ..session(1, "Clean up", "/p") };
     one.status.state = State::Running;
@@ -127,7 +127,7 @@ fn a_standup_groups_by_project_and_counts() {
 }
 
 #[test]
-fn the_last_answer_of_a_note_is_whole() {
+fn a_handoff_note_contains_the_full_last_answer() {
     let answer: String = (0..2_000).map(|n| format!("line {n}\n")).collect();
     let mut work = WorkLog::default();
     work.apply(&event(1, AssistantMessage::default().into(), Some(&answer)));
@@ -137,7 +137,7 @@ fn the_last_answer_of_a_note_is_whole() {
 }
 
 #[test]
-fn a_note_says_what_was_done_and_what_is_open() {
+fn a_handoff_note_lists_the_work_done_and_failed_commands() {
     let call = |id: &str, tool, title: &str| {
         ToolCall { call_id: id.into(), name: "T".into(), tool, title: Some(title.into()), ..ToolCall::default() }.into()
     };

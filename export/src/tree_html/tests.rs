@@ -108,7 +108,7 @@ fn data(page: &str) -> Value {
 }
 
 #[test]
-fn the_block_of_data_holds_the_entries_as_they_are() {
+fn the_data_block_contains_all_entries_unchanged() {
     let file = hostile("127.0.0.1:1");
     let data = data(&page(&tree(&file)));
     let entries: Vec<Value> = file.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -117,7 +117,7 @@ fn the_block_of_data_holds_the_entries_as_they_are() {
 }
 
 #[test]
-fn nothing_a_session_says_is_a_character_of_the_page() {
+fn session_text_is_escaped_and_confined_to_the_data_block() {
     let page = page(&tree(&hostile("127.0.0.1:1")));
     assert!(!block(&page).contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
     // Outside the block the page is the same for every session.
@@ -126,7 +126,7 @@ fn nothing_a_session_says_is_a_character_of_the_page() {
 }
 
 #[test]
-fn the_page_is_one_whole_and_asks_nobody() {
+fn the_page_is_self_contained_and_loads_nothing() {
     let page = page(&tree(&format!("{HEADER}\n")));
     for word in [
         "src=",
@@ -163,7 +163,7 @@ const BRANCHED: &str = r#"{"type":"message","id":"a","parentId":null,"timestamp"
 "#;
 
 #[test]
-fn the_tree_goes_with_it() {
+fn the_data_block_contains_the_tree_order_leaf_and_labels() {
     let tree = tree(&format!("{HEADER}\n{BRANCHED}"));
     let data = data(&page(&tree));
     assert_eq!(data["parents"].to_string(), "[-1,0,0,2,1]");
@@ -177,7 +177,7 @@ fn the_tree_goes_with_it() {
 }
 
 #[test]
-fn damaged_trees_are_whole_in_the_page() {
+fn a_tree_with_cycles_or_missing_parents_keeps_every_entry() {
     let entry = |id: &str, parent: &str| {
         format!(
             r#"{{"type":"message","id":{id},"parentId":{parent},"timestamp":"x","message":{{"role":"user","content":"c"}}}}"#
@@ -204,7 +204,7 @@ fn damaged_trees_are_whole_in_the_page() {
 }
 
 #[test]
-fn every_text_goes_through_the_closure() {
+fn every_exported_text_is_redacted_except_images_and_ids() {
     let file = format!(
         "{HEADER}\n{}\n{}\n",
         r#"{"type":"message","id":"hunter2","parentId":null,"timestamp":"2026-11-20T04:39:20.000Z","message":{"role":"user","content":[{"type":"text","text":"the hunter2 word"},{"type":"image","mimeType":"image/png","data":"hunter2A"},{"type":"image","mimeType":"image/svg+xml","data":"hunter2B"},{"type":"toolCall","arguments":{"hunter2C":{"x":["hunter2D"]}}}]}}"#,

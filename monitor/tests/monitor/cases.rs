@@ -36,7 +36,7 @@ fn resolution(stage: &Stage, kind: FindingKind) -> &str {
 }
 
 #[test]
-fn silence_in_an_open_turn_is_stuck_until_something_is_heard() {
+fn silence_in_an_open_turn_raises_stuck_until_the_agent_is_active() {
     let mut s = at_work();
     s.say("let me see");
     check(&s, 599, &[]);
@@ -48,7 +48,7 @@ fn silence_in_an_open_turn_is_stuck_until_something_is_heard() {
 }
 
 #[test]
-fn sleep_is_no_silence() {
+fn time_asleep_does_not_count_as_silence() {
     let mut s = at_work();
     s.say("let me see");
     s.wait(3);
@@ -62,7 +62,7 @@ fn sleep_is_no_silence() {
 }
 
 #[test]
-fn a_command_a_sub_agent_and_a_question_may_take_their_time_another_tool_half_an_hour() {
+fn a_running_command_is_not_stuck_but_an_mcp_call_is_after_half_an_hour() {
     for tool in [ToolKind::Execute, ToolKind::Subagent, ToolKind::Question] {
         let mut s = at_work();
         s.call("Tool", tool, "make world", "{}");
@@ -85,7 +85,7 @@ fn a_session_whose_process_is_gone_is_not_stuck() {
 }
 
 #[test]
-fn attempts_without_end_are_stuck_and_a_few_are_nothing() {
+fn many_failed_retries_raise_stuck_and_a_few_do_not() {
     let mut s = at_work();
     for _ in 0..4 {
         s.wait(5);
@@ -115,7 +115,7 @@ fn a_screen_that_says_retrying_for_long_is_stuck() {
 }
 
 #[test]
-fn a_key_that_is_refused() {
+fn a_rejected_api_key_raises_an_auth_finding() {
     let mut s = at_work();
     s.fails(ErrorClass::Auth, "401", "invalid x-api-key");
     let stage = check(&s, 60, &[Auth]);
@@ -133,7 +133,7 @@ fn a_key_that_is_refused() {
 }
 
 #[test]
-fn limits_and_when_they_are_over() {
+fn a_rate_limit_finding_resolves_at_the_time_the_agent_reported() {
     let mut s = at_work();
     s.fails(ErrorClass::RateLimit, "429", "Rate limit reached. Please try again in 10m.");
     let stage = check(&s, 1, &[RateLimit]);
@@ -152,7 +152,7 @@ fn limits_and_when_they_are_over() {
 }
 
 #[test]
-fn the_network_and_the_provider() {
+fn network_and_provider_errors_raise_findings_until_the_session_ends() {
     for (class, kind) in
         [(ErrorClass::Network, Network), (ErrorClass::Provider, Provider), (ErrorClass::Other, Provider)]
     {
@@ -166,7 +166,7 @@ fn the_network_and_the_provider() {
 }
 
 #[test]
-fn an_approval_is_told_once_it_waits_and_is_over_when_it_is_decided() {
+fn an_approval_finding_opens_after_a_wait_and_closes_with_the_decision() {
     let mut s = at_work();
     s.call("Bash", ToolKind::Execute, "npm test", "{}");
     let id = s.request("npm test");
@@ -188,7 +188,7 @@ fn an_approval_is_told_once_it_waits_and_is_over_when_it_is_decided() {
 }
 
 #[test]
-fn what_a_rule_answers_at_once_is_not_told() {
+fn an_approval_decided_at_once_raises_no_finding() {
     let mut s = at_work();
     let id = s.request("ls");
     let decided = ApprovalResolved { approval_id: id, allowed: Some(true), ..ApprovalResolved::default() };
@@ -197,7 +197,7 @@ fn what_a_rule_answers_at_once_is_not_told() {
 }
 
 #[test]
-fn no_word_of_a_transcript_ends_an_approval() {
+fn a_forged_transcript_event_does_not_resolve_an_approval() {
     let mut s = at_work();
     let id = s.request("rm -rf build");
     s.wait(5);
@@ -243,7 +243,7 @@ fn a_risky_approval_says_why() {
 }
 
 #[test]
-fn several_approvals_or_one_for_long_are_a_backlog() {
+fn several_approvals_or_a_long_wait_raise_a_backlog_finding() {
     let mut s = at_work();
     for n in 0..3 {
         s.request(&format!("npm run {n}"));
@@ -259,7 +259,7 @@ fn several_approvals_or_one_for_long_are_a_backlog() {
 }
 
 #[test]
-fn an_exit_code_that_says_that_the_prompt_failed_is_not_a_crash() {
+fn an_exit_code_after_a_failed_prompt_is_not_a_crash() {
     let exited = SessionExited { reason: Some(Reason::Failed), code: Some(1) };
     let exits = || Line::new(0, exited.clone()).by(Source::Process);
     let mut s = at_work();
@@ -278,7 +278,7 @@ fn an_exit_code_that_says_that_the_prompt_failed_is_not_a_crash() {
 }
 
 #[test]
-fn an_exit_code_of_a_session_that_reports_its_end_itself_is_not_a_crash() {
+fn an_exit_code_after_a_reported_end_is_not_a_crash() {
     let exits = || Line::new(0, SessionExited { reason: Some(Reason::Failed), code: Some(1) }).by(Source::Process);
     let reports = |state| Line::new(0, signal(Claim::State { state, reason: None })).by(Source::Runtime);
     let mut s = at_work();
@@ -309,7 +309,7 @@ fn an_answer_that_was_cut_is_not_called_done() {
 }
 
 #[test]
-fn a_refusal_is_not_a_failure_of_the_provider() {
+fn a_model_refusal_is_not_described_as_a_provider_failure() {
     for (code, what) in [("refused", "the model refused to answer"), ("500", "the model's provider failed")] {
         let mut s = at_work();
         s.fails(ErrorClass::Other, code, "the model refused to answer");
@@ -318,7 +318,7 @@ fn a_refusal_is_not_a_failure_of_the_provider() {
 }
 
 #[test]
-fn a_question_is_told_until_it_is_answered() {
+fn a_question_finding_stays_open_until_it_is_answered() {
     let mut s = at_work();
     let id = s.call("AskUserQuestion", ToolKind::Question, "Which?", "{}");
     s.put(Line::new(0, QuestionAsked { call_id: Some(id.clone()), options: vec![] }).text("Which color?"));
@@ -330,7 +330,7 @@ fn a_question_is_told_until_it_is_answered() {
 }
 
 #[test]
-fn a_turn_that_is_done_says_whether_its_tests_passed() {
+fn a_completion_finding_says_whether_the_tests_passed() {
     let mut s = at_work();
     s.run("cargo test", 5, End::Ok, "test result: ok. 3 passed; 0 failed");
     s.answer("done");
@@ -351,7 +351,7 @@ fn a_turn_that_is_done_says_whether_its_tests_passed() {
 }
 
 #[test]
-fn a_session_that_ends_in_the_middle_leaves_work() {
+fn a_session_that_ends_during_a_turn_raises_open_work() {
     let mut s = at_work();
     s.say("let me see");
     s.leave();
@@ -363,7 +363,7 @@ fn a_session_that_ends_in_the_middle_leaves_work() {
 }
 
 #[test]
-fn a_row_from_before_the_end_of_a_turn_opens_no_turn() {
+fn a_stale_session_row_does_not_reopen_an_ended_turn() {
     let mut s = at_work();
     s.answer("done");
     s.wait(60);
@@ -390,7 +390,7 @@ fn a_row_from_before_the_end_of_a_turn_opens_no_turn() {
 }
 
 #[test]
-fn a_merge_with_conflicts() {
+fn a_merge_conflict_raises_a_finding_until_it_is_committed() {
     let mut s = at_work();
     s.run("git merge feature", 1, End::Failed(1), "CONFLICT (content): Merge conflict in a.txt\nAutomatic merge failed; fix conflicts and then commit the result.");
     assert!(check(&s, 1, &[MergeConflict]).is_open(MergeConflict));
@@ -400,7 +400,7 @@ fn a_merge_with_conflicts() {
 }
 
 #[test]
-fn a_context_that_is_nearly_full() {
+fn a_nearly_full_context_raises_a_finding_until_it_is_compacted() {
     let usage = |tokens: u64, model: &str| {
         Line::new(0, UsageReported { model: Some(model.into()), cache_read_tokens: tokens, ..UsageReported::default() })
     };
@@ -442,7 +442,7 @@ fn a_context_that_is_nearly_full() {
 }
 
 #[test]
-fn a_long_command_that_is_done_and_one_that_waited_for_leave() {
+fn a_long_command_is_reported_unless_it_only_waited_for_approval() {
     let mut s = at_work();
     s.run("cargo build --release", 1_200, End::Ok, "Finished");
     let stage = check(&s, 1, &[LongJob]);
@@ -472,7 +472,7 @@ fn results_that_are_not_recorded_are_no_loop() {
 }
 
 #[test]
-fn silence_after_the_end() {
+fn a_long_silence_after_a_completed_turn_raises_idle() {
     let mut s = at_work();
     s.answer("done");
     check(&s, 1_900, &[]);
@@ -484,7 +484,7 @@ fn silence_after_the_end() {
 }
 
 #[test]
-fn the_same_failure_again_until_it_works() {
+fn a_repeated_failure_finding_resolves_when_the_command_succeeds() {
     let mut s = at_work();
     for n in 0..4 {
         s.edit("a.rs", &n.to_string(), "x");
@@ -521,7 +521,7 @@ fn a_loop_is_over_when_something_else_is_done_or_asked() {
 }
 
 #[test]
-fn of_a_sub_agent_nothing_is_said_that_is_its_parents() {
+fn a_subagent_session_raises_no_completion_crash_or_idle_finding() {
     let mut s = Script::new(1);
     s.put(Line::new(0, SessionStarted { how: StartKind::Subagent, ..SessionStarted::default() }));
     s.asks(PromptOrigin::Agent, "look around");
@@ -535,7 +535,7 @@ fn of_a_sub_agent_nothing_is_said_that_is_its_parents() {
 }
 
 #[test]
-fn history_informs_and_raises_nothing() {
+fn history_raises_nothing_unless_the_process_is_alive() {
     let mut s = at_work();
     for _ in 0..20 {
         s.run("make", 1, End::Failed(2), "error: no");
@@ -556,7 +556,7 @@ fn history_informs_and_raises_nothing() {
 }
 
 #[test]
-fn what_stands_open_in_the_history_of_an_agent_that_lives_is_raised_once() {
+fn open_problems_in_the_history_of_a_live_agent_are_raised_once() {
     let past = |s: &Script| -> Vec<Line> {
         s.lines.iter().map(|line| Line { history: true, at: line.at - 3_600_000, ..line.clone() }).collect()
     };
@@ -589,7 +589,7 @@ fn what_stands_open_in_the_history_of_an_agent_that_lives_is_raised_once() {
 }
 
 #[test]
-fn who_knows_is_noted() {
+fn acknowledging_a_finding_reports_the_change_once() {
     let mut s = at_work();
     s.fails(ErrorClass::Auth, "401", "401");
     let mut stage = check(&s, 1, &[Auth]);
@@ -602,7 +602,7 @@ fn who_knows_is_noted() {
 }
 
 #[test]
-fn what_is_off_is_not_raised_and_there_is_room_for_so_many_sessions() {
+fn disabled_findings_are_not_raised_and_the_session_limit_is_kept() {
     let mut s = at_work();
     s.fails(ErrorClass::Auth, "401", "401");
     let mut stage = Stage::with(DetectorLimits { off: vec![Auth], ..DetectorLimits::default() });
@@ -631,7 +631,7 @@ fn what_is_off_is_not_raised_and_there_is_room_for_so_many_sessions() {
 }
 
 #[test]
-fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
+fn a_monitor_restored_from_findings_continues_where_it_left_off() {
     let mut s = at_work();
     s.call("Bash", ToolKind::Execute, "npm test", "{}");
     s.request("npm test");
@@ -671,7 +671,7 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
+fn replayed_history_does_not_resolve_the_crash_finding() {
     let mut s = at_work();
     s.call("Bash", ToolKind::Execute, "make", "{}");
     s.wait(5);
@@ -706,7 +706,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
 }
 
 #[test]
-fn a_question_that_comes_while_an_approval_is_not_closed_yet_is_told_afterwards() {
+fn a_question_asked_before_an_approval_closes_is_raised_afterwards() {
     let mut s = at_work();
     let id = s.call("mcp__demo__ask", ToolKind::Mcp, "demo: ask", "{}");
     s.request("demo: ask");
@@ -725,7 +725,7 @@ fn a_question_that_comes_while_an_approval_is_not_closed_yet_is_told_afterwards(
 }
 
 #[test]
-fn a_turn_that_is_done_with_conflicts_says_so() {
+fn a_completion_finding_mentions_unresolved_merge_conflicts() {
     let mut s = at_work();
     s.run("git rebase main", 2, End::Failed(1), "CONFLICT (content): Merge conflict in a.rs");
     s.answer("which side?");
@@ -736,7 +736,7 @@ fn a_turn_that_is_done_with_conflicts_says_so() {
 }
 
 #[test]
-fn attempts_that_fail_alike_are_told_from_runs_of_one_command() {
+fn a_loop_finding_distinguishes_one_command_from_similar_attempts() {
     let said = |each: fn(i64) -> (String, String)| {
         let mut s = at_work();
         for n in 0..8 {
@@ -755,7 +755,7 @@ fn attempts_that_fail_alike_are_told_from_runs_of_one_command() {
 }
 
 #[test]
-fn a_request_that_is_with_a_hook_still_is_told_once_the_session_waits_for_it() {
+fn a_request_held_by_a_hook_is_raised_once_the_session_waits_for_it() {
     // The hook's own claim counts only from later on; the screen shows the current state.
     let asked = |answered: i64, screen: Source, dialog: Option<i64>| {
         let mut s = at_work();

@@ -250,11 +250,11 @@ fn check(name: &str, seeds: std::ops::Range<u64>, at_least: f64) {
 }
 
 #[test]
-fn healthy_sessions_that_were_looked_at() {
+fn known_healthy_sessions_have_few_false_findings() {
     check("looked at", 0..SESSIONS / 4, 100.0);
 }
 
 #[test]
-fn healthy_sessions_nobody_looked_at() {
+fn held_out_healthy_sessions_have_few_false_findings() {
     check("held out", HELD_OUT..HELD_OUT + SESSIONS, 500.0);
 }

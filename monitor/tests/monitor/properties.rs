@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn time_may_pass_in_any_steps(seed in 0_u64..1_000_000, step in 200_i64..4_000_000) {
+    fn findings_do_not_depend_on_how_time_is_advanced(seed in 0_u64..1_000_000, step in 200_i64..4_000_000) {
         let stage = troubled(seed);
         let end = end_of(&stage);
         let at_once = fed(&mut Monitor::new(DetectorLimits::default()), &stage.log, None, end);
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn of_one_cause_one_finding_is_open(seed in 0_u64..1_000_000) {
+    fn each_cause_has_at_most_one_open_finding(seed in 0_u64..1_000_000) {
         let stage = troubled(seed);
         let mut open: BTreeMap<String, FindingId> = BTreeMap::new();
         for (_, finding) in &stage.told {
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn a_restart_anywhere_raises_nothing_twice(seed in 0_u64..1_000_000, cut in 0.1_f64..1.0, again in 1_usize..300) {
+    fn a_restart_at_any_event_reopens_no_earlier_finding(seed in 0_u64..1_000_000, cut in 0.1_f64..1.0, again in 1_usize..300) {
         let stage = troubled(seed);
         let end = end_of(&stage);
         let whole = fed(&mut Monitor::new(DetectorLimits::default()), &stage.log, None, end);

@@ -84,7 +84,7 @@ fn at_work(second: i64) -> Script {
 }
 
 #[test]
-fn two_sessions_at_work_that_edit_one_file_have_one_finding() {
+fn two_active_sessions_editing_one_file_raise_one_finding() {
     let (mut a, mut b) = (at_work(0), at_work(10));
     a.edit("/p/src/main.rs", "a", "b");
     b.wait(20);
@@ -109,7 +109,7 @@ fn two_sessions_at_work_that_edit_one_file_have_one_finding() {
 }
 
 #[test]
-fn each_file_of_a_patch_is_compared() {
+fn every_file_of_a_patch_is_checked_for_shared_edits() {
     let (mut a, mut b) = (at_work(0), at_work(10));
     a.edit("/p/src/main.rs", "a", "b");
     b.wait(20);
@@ -152,7 +152,7 @@ fn edits_one_after_the_other_are_no_conflict() {
 }
 
 #[test]
-fn paths_are_completed_by_the_directory_of_their_session() {
+fn relative_paths_are_resolved_against_the_session_directory() {
     let in_directory = |cwd: &str| {
         let mut s = Script::new(1);
         s.put(Line::new(0, SessionStarted { cwd: Some(cwd.into()), ..SessionStarted::default() }));
@@ -170,7 +170,7 @@ fn paths_are_completed_by_the_directory_of_their_session() {
 }
 
 #[test]
-fn a_session_and_its_sub_agents_are_one() {
+fn a_session_and_its_subagents_raise_no_shared_findings() {
     let parent_session_id = Some(id("a"));
     let mut child = Script::new(1);
     let started = SessionStarted { how: StartKind::Subagent, parent_session_id, ..SessionStarted::default() };
@@ -189,7 +189,7 @@ fn a_session_and_its_sub_agents_are_one() {
 }
 
 #[test]
-fn a_quota_that_stops_two_sessions_of_an_agent_is_one_cause() {
+fn a_quota_that_stops_two_sessions_raises_one_shared_finding() {
     let stopped = |second: i64| {
         let mut s = at_work(second);
         s.fails(ErrorClass::Quota, "usage_limit", "You have reached your usage limit.");
@@ -215,7 +215,7 @@ fn a_quota_that_stops_two_sessions_of_an_agent_is_one_cause() {
 }
 
 #[test]
-fn several_that_wait_for_long_enough_are_told_once() {
+fn three_sessions_waiting_for_long_raise_one_finding() {
     let asking = |second: i64| {
         let mut s = at_work(second);
         s.request("rm -r build");
@@ -242,7 +242,7 @@ fn several_that_wait_for_long_enough_are_told_once() {
 
 /// Simultaneous healthy sessions in separate projects edit no file of each other.
 #[test]
-fn healthy_sessions_side_by_side_share_nothing() {
+fn concurrent_healthy_sessions_in_separate_projects_share_nothing() {
     let mut several = Several { monitor: Some(Monitor::new(DetectorLimits::default())), stages: BTreeMap::new() };
     let mut lines: Vec<(String, Line)> = Vec::new();
     for seed in 0..24 {

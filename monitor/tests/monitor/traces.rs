@@ -50,7 +50,7 @@ fn check(name: &str, text: &str) -> Result<String, String> {
 }
 
 #[test]
-fn every_trace_is_as_its_label_says() {
+fn every_fixture_trace_raises_its_labelled_findings() {
     let mut names: Vec<PathBuf> = Vec::new();
     for part in ["generated", "recorded"] {
         names.extend(fs::read_dir(folder().join(part)).unwrap().map(|entry| entry.unwrap().path()));
@@ -276,7 +276,7 @@ fn by_hand() -> Vec<(String, String)> {
 /// Whether the committed traces equal the generated ones.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether to write is the environment's to say")]
-fn the_generated_traces_are_the_generators() {
+fn the_committed_traces_match_the_generator() {
     let folder = folder().join("generated");
     let update = std::env::var_os("UPDATE_TRACES").is_some();
     for (name, content) in generated() {

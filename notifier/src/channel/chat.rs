@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn slack_reads_no_mention() {
+    fn slack_messages_escape_mentions() {
         let value = slack(&nasty());
         let text = value["text"].as_str().unwrap();
         assert!(!text.contains('<') && !text.contains('>') && text.contains("&lt;!channel&gt;"), "{text}");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn discord_reads_no_mention_and_no_mark_up() {
+    fn discord_messages_disable_mentions_and_escape_markup() {
         let value = discord(&nasty());
         assert_eq!(value["allowed_mentions"], json!({"parse": []}));
         let text = value["content"].as_str().unwrap();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn telegram_reads_no_mention() {
+    fn telegram_messages_are_sent_as_preformatted_text() {
         let value = telegram("12", &nasty());
         let text = value["text"].as_str().unwrap();
         let length = text.encode_utf16().count();

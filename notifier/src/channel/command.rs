@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_given_the_message_and_a_few_variables() {
+    fn a_command_receives_the_message_on_stdin_and_a_limited_environment() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().display().to_string();
         run(&format!("cat >{path}/in; env >{path}/env"), 20_000).unwrap();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_of_a_failure_is_bounded_and_safe() {
+    fn the_error_output_of_a_command_is_truncated_and_escaped() {
         let error =
             run("printf '\\033[31mno' >&2; head -c 300000 /dev/zero | tr '\\0' x >&2; exit 3", 20_000).unwrap_err();
         assert!(error.starts_with("exit status: 3: \\u{1b}[31mnoxxx"), "{error}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_takes_too_long_is_ended_with_all_it_started() {
+    fn a_command_that_times_out_is_killed_with_its_children() {
         let dir = tempfile::tempdir().unwrap();
         let pid = dir.path().join("pid");
         // On a busy machine the shell may be killed before it wrote; then it gets more time.
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_a_failure() {
+    fn a_missing_command_is_a_delivery_failure() {
         let context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
         let mut command = CommandChannel::new(&["/nonexistent/x".to_owned()], Duration::from_secs(1), &context);
         let error = command.deliver(&OutgoingMessage::test("c", Timestamp::MIN), Timestamp::MIN).unwrap_err().error;

@@ -119,7 +119,7 @@ mod tests {
     use crate::{MessageForm, plan::tests::notice};
 
     #[test]
-    fn what_is_published() {
+    fn an_ntfy_message_has_topic_title_priority_and_link() {
         let mut one = notice("a", "approval");
         one.url = Some("http://127.0.0.1:1/".into());
         let message = OutgoingMessage::new("n", MessageForm::Single, Loudness::Loud, vec![one], Timestamp::MIN);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn buttons_are_for_one_request_where_the_settings_ask_for_them() {
+    fn answer_buttons_require_one_fully_shown_request_and_the_setting() {
         let (url, allow, deny) =
             ("https://box.example/api/v1/answers".to_owned(), Some("aaa".to_owned()), "ddd".to_owned());
         let mut one = notice("a", "approval");

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn each_style_has_its_sequence_and_text_cannot_leave_it() {
+    fn each_style_has_its_escape_sequence_and_the_text_cannot_end_it() {
         let bad = "4;1\u{1b}\\\u{1b}]52;c;x\u{7}\u{9c}y";
         check(TerminalStyle::Bell, bad, "\x07");
         check(TerminalStyle::Osc9, bad, "\x1b]9;capture: api (shop): 4,1\\]52,c,xy. Bash: cargo test a\x1b\\\x07");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_run_or_its_terminal_it_fails() {
+    fn delivery_fails_without_a_run_or_an_attached_terminal() {
         let mut one = notice("a", "approval");
         let mut deliver = |run: Option<&str>| {
             one.run = run.map(str::to_owned);

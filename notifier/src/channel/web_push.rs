@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_of_an_agent_is_pushed() {
+    fn a_web_push_message_contains_no_agent_text() {
         let mut one = notice("a", "approval");
         one.url = Some("http://127.0.0.1:4777/approvals#3FFCR6W3".into());
         let expected =

@@ -68,7 +68,7 @@ mod tests {
 
     /// The example of the specification.
     #[test]
-    fn the_signature_of_the_specification() {
+    fn a_webhook_signature_matches_the_specification_example() {
         let key = STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
         let signed = sign(&key, &"msg_p5jXN8AQM9LWM0D4loKWxJek".into(), 1_614_265_330, br#"{"test": 2432232314}"#);

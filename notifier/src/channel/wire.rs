@@ -79,7 +79,7 @@ mod tests {
     use crate::plan::tests::notice;
 
     #[test]
-    fn the_form_of_a_body() {
+    fn a_message_body_has_the_documented_json_form() {
         let message = OutgoingMessage::new(
             "hook",
             MessageForm::Single,
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_bounded_and_says_what_is_left_out() {
+    fn a_large_body_is_truncated_and_counts_the_omitted_notices() {
         let mut one = notice("a", "approval");
         one.body = "x".repeat(1_000);
         let message = OutgoingMessage::new("hook", MessageForm::Group, Loudness::Loud, vec![one; 500], Timestamp::MIN);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_the_day() {
+    fn the_end_of_quiet_hours_follows_from_the_configured_ranges() {
         check(&[], 0, None);
         check(&["22:00-07:00"], 22 * 60 - 1, None);
         check(&["22:00-07:00"], 22 * 60, Some(9 * 60));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range() {
+    fn malformed_quiet_hours_are_rejected() {
         for text in ["", "22-7", "25:00-07:00", "22:60-07:00", "22:00-22:00", "2:00-3:00", "+1:00-02:00"] {
             assert_eq!(Hours::parse(text), None, "{text}");
         }

@@ -23,7 +23,7 @@ fn by_default_nothing_leaves_the_machine() {
 }
 
 #[test]
-fn all_of_it() {
+fn a_configuration_with_every_setting_is_accepted_and_hides_secrets() {
     let settings = check(
         r#"
         [notify]
@@ -76,7 +76,7 @@ fn all_of_it() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named() {
+fn invalid_settings_are_named_without_revealing_secrets() {
     let case = |text: &str, part: &str| {
         let error = check(text).unwrap_err();
         assert!(error.contains(part), "{error}");
@@ -104,7 +104,7 @@ fn what_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_chat_is_a_number_or_a_name_and_error_is_the_name_of_a_severity() {
+fn a_telegram_chat_id_may_be_a_number_or_a_channel_name() {
     let chat = |id: &str| {
         let text = format!("[[notify.channels]]\nname='t'\ntype='telegram'\ntoken_env='BOT'\nchat_id={id}\n");
         check(&text).map(|settings| match &settings.channels[0] {
@@ -121,7 +121,7 @@ fn a_chat_is_a_number_or_a_name_and_error_is_the_name_of_a_severity() {
 }
 
 #[test]
-fn a_rule_of_the_user_goes_before_what_is_usual() {
+fn user_rules_override_the_default_notification_settings() {
     let names = ["a".to_owned(), "b".to_owned()];
     let usual = rule::resolve(&[], &names, &notice("1", "approval"));
     assert_eq!((usual.loudness, usual.debounce_ms, usual.channels.len()), (Loudness::Loud, 300, 2));
@@ -148,7 +148,7 @@ fn a_rule_of_the_user_goes_before_what_is_usual() {
 }
 
 #[test]
-fn allowed_hosts_are_host_and_port() {
+fn allowed_hosts_match_host_and_port_exactly() {
     let covers = |host: &str, url: &str| AllowedHost::parse(host).unwrap().covers(&url::Url::parse(url).unwrap());
     assert!(covers("127.0.0.1:8080", "http://127.0.0.1:8080/x"));
     assert!(covers("127.0.0.1:8080", "http://2130706433:8080/x"));

@@ -59,7 +59,7 @@ fn again() -> Result<(), AttemptFailure> {
 }
 
 #[test]
-fn what_may_help_is_tried_again_with_the_same_id() {
+fn a_temporary_failure_is_retried_with_the_same_message_id() {
     let Setup { delivery, heard, given, .. } = setup(vec![again(), again(), Ok(())]);
     delivery.send(message("a", "x"));
     let receipt = heard.recv_timeout(PATIENCE).unwrap();
@@ -69,7 +69,7 @@ fn what_may_help_is_tried_again_with_the_same_id() {
 }
 
 #[test]
-fn what_will_not_help_is_not_tried_again_and_there_is_an_end() {
+fn permanent_failures_are_not_retried_and_retries_are_limited() {
     let Setup { delivery, heard, .. } =
         setup([vec![Err(AttemptFailure::never("no"))], (0..9).map(|_| again()).collect()].concat());
     delivery.send(message("a", "x"));
@@ -81,7 +81,7 @@ fn what_will_not_help_is_not_tried_again_and_there_is_an_end() {
 }
 
 #[test]
-fn who_asks_for_too_long_a_pause_is_not_asked_again() {
+fn a_retry_delay_above_the_maximum_fails_the_delivery() {
     let long = RetryHint::After(LONGEST_PAUSE + Duration::from_secs(1));
     let Setup { delivery, heard, .. } = setup(vec![Err(AttemptFailure { error: "busy".into(), again: long })]);
     delivery.send(message("a", "x"));
@@ -90,7 +90,7 @@ fn who_asks_for_too_long_a_pause_is_not_asked_again() {
 }
 
 #[test]
-fn a_slow_channel_delays_no_other_and_what_is_too_much_is_dropped_with_a_receipt() {
+fn a_slow_channel_delays_no_other_and_drops_what_its_queue_cannot_hold() {
     let Setup { delivery, heard, gate, .. } = setup(vec![]);
     // One message is in progress or about to be, and a full queue waits.
     for n in 0..QUEUE_CAPACITY + 10 {
@@ -118,7 +118,7 @@ fn a_slow_channel_delays_no_other_and_what_is_too_much_is_dropped_with_a_receipt
 }
 
 #[test]
-fn the_end_is_clean_and_every_message_has_its_receipt() {
+fn every_message_gets_a_receipt_when_delivery_stops() {
     let Setup { delivery, heard, gate, .. } = setup(vec![Err(AttemptFailure::soon("later"))]);
     delivery.send(message("a", "x"));
     delivery.send(message("slow", "1"));
@@ -139,7 +139,7 @@ fn the_end_is_clean_and_every_message_has_its_receipt() {
 }
 
 #[test]
-fn a_test_tells_its_receipt() {
+fn a_test_message_returns_its_delivery_receipt() {
     let Setup { delivery, gate: _shut, .. } = setup(vec![]);
     assert_eq!(delivery.test("a", PATIENCE).unwrap().outcome, DeliveryOutcome::Sent);
     assert_eq!(delivery.test("b", PATIENCE).unwrap().outcome, DeliveryOutcome::Dropped { why: DropReason::NoChannel });
@@ -147,7 +147,7 @@ fn a_test_tells_its_receipt() {
 }
 
 #[test]
-fn pauses_grow_and_differ() {
+fn retry_delays_grow_and_differ_between_messages() {
     let pause = |id: &str, n| backoff(&id.into(), n).as_millis();
     for n in 1..=12 {
         let most = u128::from(BACKOFF_MS) << (n - 1).min(8);

@@ -70,7 +70,7 @@ fn refused(client: &HttpClient, url: &str, part: &str) {
 }
 
 #[test]
-fn numbers_in_any_spelling_are_checked() {
+fn non_public_ip_addresses_are_refused_in_any_notation() {
     let (port, requests) = server(OK);
     let client = client(&[], &[]);
     for host in [
@@ -99,7 +99,7 @@ fn numbers_in_any_spelling_are_checked() {
 }
 
 #[test]
-fn a_name_is_refused_when_one_of_its_addresses_is() {
+fn a_host_with_any_non_public_address_is_refused() {
     let client = client(
         &[],
         &[
@@ -127,7 +127,7 @@ fn other_schemes_plain_http_and_passwords_are_refused() {
 }
 
 #[test]
-fn what_the_user_allows_is_reached_there_and_nowhere_else() {
+fn an_allowed_host_is_reachable_only_on_its_port() {
     let (port, requests) = server(OK);
     let (other, others) = server(OK);
     let host = format!("127.0.0.1:{port}");
@@ -170,7 +170,7 @@ fn redirects_are_not_followed() {
 }
 
 #[test]
-fn what_an_answer_means() {
+fn http_status_and_retry_after_decide_whether_to_retry() {
     let check = |status: u16, after: Option<&str>| {
         judge(http::StatusCode::from_u16(status).unwrap(), after).map_err(|failure| failure.again)
     };
@@ -187,7 +187,7 @@ fn what_an_answer_means() {
 }
 
 #[test]
-fn who_does_not_answer_costs_an_attempt_and_no_more() {
+fn a_server_that_does_not_answer_times_out_and_may_be_retried() {
     // The server listens and never accepts; the kernel accepts the connection.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
@@ -204,7 +204,7 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
 }
 
 #[test]
-fn a_request_under_way_can_be_broken_off() {
+fn a_request_in_progress_can_be_aborted() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
     let client = HttpClient::new(
@@ -225,7 +225,7 @@ fn a_request_under_way_can_be_broken_off() {
 }
 
 #[test]
-fn a_request_is_bounded() {
+fn a_request_body_above_the_limit_is_refused() {
     let client = client(&[], &[]);
     let failure = client.post("https://example.test/", &[], &vec![b' '; REQUEST_BYTES + 1]).unwrap_err();
     assert!(failure.error.contains("too large"), "{}", failure.error);
@@ -268,7 +268,7 @@ fn secure_server() -> u16 {
 }
 
 #[test]
-fn https_wants_a_trusted_certificate_for_that_name() {
+fn https_requires_a_trusted_certificate_for_the_host() {
     let port = secure_server();
     let near = format!("127.0.0.1:{port}");
     let names = ["hooks", "other"].map(|name| (format!("{name}.test"), vec![vec![near.parse().unwrap()]]));

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_is_forgotten_first() {
+    fn the_least_recent_cause_is_evicted_first() {
         let mut memory = RecentCauses::new(2);
         ["a", "b", "a", "c"].into_iter().for_each(|c| memory.insert(c.to_owned()));
         assert_eq!((memory.has("a"), memory.has("b"), memory.has("c")), (true, false, true));

@@ -69,7 +69,7 @@ impl PlannerFixture {
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn an_approval_is_told_once_after_its_debounce() {
+fn an_approval_is_notified_once_after_its_debounce() {
     let mut desk = PlannerFixture::new(settings(&["d"]));
     assert_eq!(desk.submit(1000, "a", "approval"), NoticeOutcome::New);
     assert_eq!(desk.submit(1100, "a", "approval"), NoticeOutcome::Renewed);
@@ -84,7 +84,7 @@ fn an_approval_is_told_once_after_its_debounce() {
 }
 
 #[test]
-fn what_is_answered_within_the_debounce_is_not_told() {
+fn a_notice_withdrawn_within_its_debounce_is_not_sent() {
     let mut desk = PlannerFixture::new(settings(&["d"]));
     desk.submit(0, "a", "approval");
     desk.planner.withdraw("a");
@@ -92,14 +92,14 @@ fn what_is_answered_within_the_debounce_is_not_told() {
 }
 
 #[test]
-fn nothing_is_told_twice_after_a_restart() {
+fn causes_notified_before_a_restart_are_not_notified_again() {
     let mut planner = Planner::new(settings(&["d"]), ["a".to_owned()]);
     assert_eq!(planner.submit(notice("a", "approval"), at(0)), NoticeOutcome::Known);
     assert_eq!(planner.submit(notice("b", "approval"), at(0)), NoticeOutcome::New);
 }
 
 #[test]
-fn what_is_off_or_has_no_channel_is_not_taken() {
+fn notices_that_are_disabled_or_have_no_channel_are_rejected() {
     let mut desk = PlannerFixture::new(settings(&["d"]));
     assert_eq!(desk.submit(0, "a", "idle"), NoticeOutcome::Off);
     let rules = vec![NotifyRule { channels: Some(vec![]), ..NotifyRule::default() }];
@@ -114,7 +114,7 @@ fn what_is_off_or_has_no_channel_is_not_taken() {
 }
 
 #[test]
-fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
+fn notices_wait_or_are_dropped_while_the_user_is_at_the_terminal() {
     let mut desk = PlannerFixture::new(settings(&["d"]));
     desk.there.set(true);
     desk.submit(0, "a", "approval");
@@ -127,7 +127,7 @@ fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
 }
 
 #[test]
-fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
+fn simultaneous_or_closely_spaced_notices_are_grouped() {
     let mut desk = PlannerFixture::new(settings(&["d"]));
     for cause in ["a", "b", "c", "d"] {
         desk.submit(0, cause, "approval");
@@ -148,7 +148,7 @@ fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
 }
 
 #[test]
-fn what_a_channel_may_not_be_sent_now_is_one_list_later() {
+fn notices_above_the_rate_limit_are_grouped_and_sent_later() {
     let mut desk = PlannerFixture::new(NotifySettings { per_minute: 1, group_at: 100, ..settings(&["d"]) });
     desk.submit(0, "a", "approval");
     assert_eq!(desk.due(300), ["Single:a"]);
@@ -166,7 +166,7 @@ fn at_night() -> NotifySettings {
 }
 
 #[test]
-fn quiet_hours_hold_and_end_with_one_digest() {
+fn quiet_hours_hold_notices_back_and_end_with_one_digest() {
     let hour = 3_600_000;
     let mut desk = PlannerFixture::new(at_night());
     desk.submit(23 * hour, "a", "approval");
@@ -184,7 +184,7 @@ fn quiet_hours_hold_and_end_with_one_digest() {
 }
 
 #[test]
-fn a_rule_may_tell_it_again_while_it_holds() {
+fn a_rule_can_repeat_a_notification_a_limited_number_of_times() {
     let rules = vec![NotifyRule { repeat_s: Some(60), repeats: Some(2), ..NotifyRule::default() }];
     let mut desk = PlannerFixture::new(NotifySettings { rules, ..settings(&["d"]) });
     desk.submit(0, "a", "approval");
@@ -196,7 +196,7 @@ fn a_rule_may_tell_it_again_while_it_holds() {
 }
 
 #[test]
-fn what_is_told_is_safe_to_show() {
+fn message_texts_are_escaped_and_unsafe_links_removed() {
     let mut planner = Planner::new(settings(&["d"]), []);
     let mut bad = notice("a\u{1b}", "approval");
     bad.title = "\u{202e}x\ny".into();
@@ -236,7 +236,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn whatever_happens(steps in steps(), per_minute in 1..6_u32, night in any::<bool>()) {
+    fn any_input_keeps_the_rate_limit_quiet_hours_and_debounce(steps in steps(), per_minute in 1..6_u32, night in any::<bool>()) {
         let quiet = if night { at_night().quiet } else { Quiet::default() };
         let mut planner = Planner::new(NotifySettings { per_minute, quiet: quiet.clone(), ..settings(&["d", "e"]) }, []);
         let (mut now, mut there) = (20 * 3_600_000_i64, false);

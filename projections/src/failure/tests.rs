@@ -436,7 +436,7 @@ const FAILED: &[StatusInputs] = &[
 ];
 
 #[test]
-fn what_failed() {
+fn failed_commands_are_classified_by_their_output() {
     assert!(FAILED.len() >= 60, "{}", FAILED.len());
     let wrong: Vec<String> = FAILED
         .iter()
@@ -465,14 +465,14 @@ const WORKED: &[StatusInputs] = &[
 ];
 
 #[test]
-fn what_did_not_and_what_failed_behind_a_pipe() {
+fn failures_hidden_by_a_successful_exit_code_are_detected() {
     for case in WORKED {
         assert_eq!(run(case, ToolOutcome::Ok), case.3, "{}: {}", case.0, case.2);
     }
 }
 
 #[test]
-fn who_refused() {
+fn a_blocked_call_is_a_permission_failure_but_a_denied_one_is_not() {
     let case = &("rm x", Some(1), "The user doesn't want to proceed", None);
     assert_eq!(run(case, ToolOutcome::Denied), None);
     assert_eq!(run(case, ToolOutcome::Cancelled), None);
@@ -480,13 +480,13 @@ fn who_refused() {
 }
 
 #[test]
-fn an_exit_code_that_only_the_text_says() {
+fn an_exit_code_in_the_output_text_is_used() {
     assert_eq!(run(&("./x", None, "Exit code 127\n", None), ToolOutcome::Error), Some(MissingDependency));
     assert_eq!(run(&("grep a b", None, "Exit code: 1\nOutput:\n", None), ToolOutcome::Error), None);
 }
 
 #[test]
-fn of_a_long_text_both_ends_are_looked_at() {
+fn both_ends_of_a_long_output_are_examined() {
     let noise = "lorem ipsum\n".repeat(100_000);
     for text in [format!("error: No space left on device\n{noise}"), format!("{noise}No space left on device\n")] {
         let returned = FinishedCall {
@@ -502,7 +502,7 @@ fn of_a_long_text_both_ends_are_looked_at() {
 }
 
 #[test]
-fn errors_of_the_agent() {
+fn agent_errors_are_classified_by_class_code_and_text() {
     let of = |class, code: Option<&str>, text| {
         let error = ErrorReported { class, code: code.map(str::to_owned), ends_turn: true, retrying: false };
         classify_error(&error, text)
@@ -525,7 +525,7 @@ fn errors_of_the_agent() {
 }
 
 #[test]
-fn what_runs_tests() {
+fn commands_that_run_tests_are_recognized() {
     for yes in [
         "cargo test -p x",
         "cargo nextest run",
@@ -565,7 +565,7 @@ fn what_runs_tests() {
 proptest::proptest! {
     /// Signs that overlap or contain each other are all found.
     #[test]
-    fn one_pass_finds_what_looking_for_each_sign_finds(
+    fn single_pass_matching_equals_matching_each_pattern(
         parts in proptest::collection::vec((0..TABLES.len(), 0..64_usize, "[a-z :\n]{0,3}", 0..4_usize), 0..6),
     ) {
         let mut text = String::new();

@@ -67,7 +67,7 @@ fn text(item: &ConversationItem) -> &str {
 }
 
 #[test]
-fn what_belongs_to_an_item_is_put_where_the_item_is() {
+fn later_events_are_merged_into_the_item_they_belong_to() {
     let approval_id: ApprovalId = EventId::from_bits(1).into();
     let request =
         ApprovalRequested { approval_id: approval_id.clone(), command: Some("ls".into()), ..Default::default() };
@@ -96,7 +96,7 @@ fn what_belongs_to_an_item_is_put_where_the_item_is() {
 }
 
 #[test]
-fn two_results_of_one_call_are_one_item_with_what_the_model_read() {
+fn several_results_of_a_call_are_one_item_with_the_first_text() {
     let details = ToolResult { detail: true, duration_ms: Some(12), ..result("c1") };
     let found = items(&[
         event(1, call("c1"), None),
@@ -128,7 +128,7 @@ fn a_message_that_only_calls_tools_is_no_item() {
 proptest! {
     /// Pages of any size, put together, are the whole conversation, even if a result is on a later page than its call.
     #[test]
-    fn pages_are_the_whole(kinds in prop::collection::vec((0..5u8, 0..6u8), 0..60), size in 1usize..9) {
+    fn concatenated_pages_equal_the_whole_conversation(kinds in prop::collection::vec((0..5u8, 0..6u8), 0..60), size in 1usize..9) {
         let events: Vec<Event> = kinds
             .iter()
             .enumerate()
@@ -162,7 +162,7 @@ proptest! {
 }
 
 #[test]
-fn an_answered_approval_is_not_pending_whether_its_state_or_only_its_answer_is_reported() {
+fn an_answered_approval_is_closed_by_a_state_or_by_an_answer_alone() {
     for (state, allowed, expected) in [
         (None, Some(true), ApprovalState::Allowed),
         (None, Some(false), ApprovalState::Denied),

@@ -64,7 +64,7 @@ fn folded(items: &mut [ConversationItem], children: Vec<StartedSubagent>) -> (Ve
 }
 
 #[test]
-fn an_id_in_the_call_or_its_result_decides() {
+fn a_subagent_is_matched_by_the_id_in_its_call_or_result() {
     let mut named = call(3, 30, "{}", "");
     named.agent_id = Some("gemini-child".into());
     let mut items = [
@@ -83,7 +83,7 @@ fn an_id_in_the_call_or_its_result_decides() {
 }
 
 #[test]
-fn a_path_of_the_tree_of_agents_or_the_prompt_decides_where_no_id_stands() {
+fn a_subagent_without_an_id_is_matched_by_agent_path_or_prompt() {
     let mut items = [
         call(1, 0, r#"{"task_name":"helper","message":"Count."}"#, r#"{"task_name":"/root/helper"}"#),
         call(2, 5_000, r#"{"description":"d","prompt":"Look  at\nnotes.txt"}"#, "Async agent launched"),
@@ -120,7 +120,7 @@ fn long_texts_are_compared_in_full() {
 }
 
 #[test]
-fn other_calls_start_nobody() {
+fn calls_of_other_tools_get_no_subagents() {
     let mut items = [call(1, 0, "", "see a11a102d85b7f3f06")];
     if let ItemBody::ToolCall { tool, .. } = &mut items[0].body {
         *tool = ToolKind::Execute;
@@ -131,7 +131,7 @@ fn other_calls_start_nobody() {
 proptest! {
     /// Each sub-agent is in exactly one place.
     #[test]
-    fn none_is_lost_and_none_is_doubled(
+    fn every_subagent_is_placed_exactly_once(
         calls in vec((0..5_i64, select(vec!["same", "other", "a-child-1", "a-child-2"])), 0..6),
         children in vec((0..5_i64, 0..3_u8, select(vec!["same", "other"])), 0..6),
     ) {

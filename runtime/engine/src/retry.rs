@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_provider_says_counts() {
+    fn failure_kind_and_provider_hints_decide_whether_to_retry() {
         use RetryDecision::{GiveUp, Pause, Repeat};
         check(FailureKind::Rate, Some(7000), 0, Repeat(7000));
         check(FailureKind::Rate, Some(RETRY_AFTER_MS + 1), 0, Pause(RETRY_AFTER_MS + 1));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_and_differ() {
+    fn retry_delays_grow_and_are_jittered() {
         let of = |request, retries| jittered("s", RequestNumber(request), retries);
         for retries in 0..40 {
             let longest = LONGEST_MS.min(FIRST_MS << retries.min(20));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overload_is_tried_for_minutes() {
+    fn the_retries_together_last_several_minutes() {
         let total_ms: u64 = (0..RETRIES).map(|retries| jittered("s", RequestNumber(u64::from(retries)), retries)).sum();
         assert!((180_000..=370_000).contains(&total_ms), "{total_ms}");
     }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_numbers_are_found_in_what_vendors_say() {
+    fn context_sizes_are_parsed_from_provider_error_messages() {
         for (said, window, expected) in [
             ("prompt is too long: 213452 tokens > 200000 maximum", None, Some((213_452, 200_000))),
             (
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_context_is_one_sentence_with_the_way_on() {
+    fn a_context_overflow_message_gives_the_sizes_and_what_to_do() {
         let way_on = "Start a new session, fork this one at an earlier message (`capture agent session fork`), or \
                       continue with a model that has a larger context (`--continue --model`).";
         assert_eq!(
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_reached_one_after_the_other() {
+    fn context_thresholds_are_counted_as_they_are_reached() {
         assert_eq!([799, 800, 949, 950, 2_000].map(|tokens| shares_reached(tokens, 1_000)), [0, 1, 1, 2, 2]);
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(grouped(999), "999");

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_changed_are_named_and_builds_are_not() {
+    fn changed_files_are_listed_without_git_and_build_directories() {
         let dir = tempfile::tempdir().unwrap();
         let write = |path: &str, at_ms: u64| {
             let path = dir.path().join(path);

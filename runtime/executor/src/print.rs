@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_by_a_limit_says_what_was_spent_and_what_the_provider_says() {
+    fn a_limit_message_contains_the_amount_spent_or_the_provider_message() {
         let limits = |nano| SpendLimits { cost_nano_usd: Some(nano), ..SpendLimits::default() };
         let words = ExitWords {
             go_on: GO_ON,

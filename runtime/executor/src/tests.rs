@@ -282,7 +282,7 @@ fn results(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn a_prompt_is_printed_with_its_tools_run() {
+fn a_printed_prompt_runs_its_tools_and_outputs_the_answer() {
     let house = House::new();
     let session = house.open([want(&["read", "fail", "ask", "broken"]), say("done")]);
     let (out, exit, message) = house.print(&session, PrintFormat::Text);
@@ -299,7 +299,7 @@ fn a_prompt_is_printed_with_its_tools_run() {
 }
 
 #[test]
-fn lines_of_json_say_everything_in_order() {
+fn json_lines_output_contains_all_updates_in_order() {
     let house = House::new();
     let session = house.open([want(&["read"]), say("done")]);
     let (out, exit, _) = house.print(&session, PrintFormat::JsonLines);
@@ -315,7 +315,7 @@ fn lines_of_json_say_everything_in_order() {
 }
 
 #[test]
-fn a_limit_ends_a_printed_turn_with_its_own_code() {
+fn a_reached_limit_exits_print_with_code_3() {
     let mut house = House::new();
     house.limits = SpendLimits { calls: Some(1), ..SpendLimits::default() };
     let session = house.open([want(&["read"]), say("never")]);
@@ -334,7 +334,7 @@ fn a_limit_ends_a_printed_turn_with_its_own_code() {
 }
 
 #[test]
-fn a_prompt_that_is_not_accepted_says_why() {
+fn a_refused_prompt_exits_with_the_reason() {
     let house = House::new();
     let session = house.open([]);
     let mut message = prompt("p");
@@ -358,7 +358,7 @@ fn a_prompt_that_is_not_accepted_says_why() {
 }
 
 #[test]
-fn an_abort_ends_a_tool_a_question_and_a_stream() {
+fn an_abort_ends_a_running_tool_and_a_pending_stream() {
     let house = House::new();
     let session = house.open([want(&["hang"])]);
     let started = house.tool_started();
@@ -388,7 +388,7 @@ fn an_abort_ends_a_tool_a_question_and_a_stream() {
 }
 
 #[test]
-fn closing_ends_what_runs_and_frees_the_file() {
+fn closing_a_session_ends_its_turn_and_releases_the_file() {
     let mut house = House::new();
     house.answers_questions = false;
     let session = house.open([want(&["read"])]);
@@ -416,7 +416,7 @@ fn closing_ends_what_runs_and_frees_the_file() {
 }
 
 #[test]
-fn a_session_that_was_killed_is_cleared_up_when_it_is_opened() {
+fn opening_a_killed_session_marks_its_interrupted_call() {
     let house = House::new();
     let sessions = house.dir.path().join("sessions");
     let session = house.open([want(&["hang"])]);
@@ -452,7 +452,7 @@ fn file_of(house: &House) -> PathBuf {
 type Touch = fn(&Path);
 
 #[test]
-fn a_file_that_another_program_touched_ends_the_session_with_a_sentence_that_names_it() {
+fn a_session_file_changed_by_another_program_fails_with_its_name() {
     let appended: Touch = |path| std::io::Write::write_all(&mut appending(path), b"x").unwrap();
     let deleted: Touch = |path| std::fs::remove_file(path).unwrap();
     let truncated: Touch = |path| appending(path).set_len(40).unwrap();
@@ -521,7 +521,7 @@ fn an_abort_does_not_wait_for_a_file_that_cannot_be_written() {
 }
 
 #[test]
-fn a_file_that_is_lost_ends_the_turn_for_whoever_watches() {
+fn a_lost_session_file_ends_the_turn_for_subscribers() {
     let house = House::new();
     let started = house.tool_started();
     let session = house.open([want(&["hang"])]);
@@ -551,7 +551,7 @@ fn a_file_that_is_lost_ends_the_turn_for_whoever_watches() {
 }
 
 #[test]
-fn a_standard_error_that_is_closed_does_not_end_the_turn() {
+fn a_closed_stderr_does_not_end_the_turn() {
     struct Closed;
     impl std::io::Write for Closed {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
@@ -581,7 +581,7 @@ fn a_standard_error_that_is_closed_does_not_end_the_turn() {
 }
 
 #[test]
-fn a_turn_whose_calls_were_all_left_undone_has_a_code_of_its_own() {
+fn a_turn_whose_calls_were_all_unanswered_exits_with_code_6() {
     let house = House { verdict: CallVerdict::Unanswered, ..House::new() };
     let session = house.open([want(&["read", "fail"]), say("I could not.")]);
     let (out, exit, message) = house.print(&session, PrintFormat::Text);
@@ -590,7 +590,7 @@ fn a_turn_whose_calls_were_all_left_undone_has_a_code_of_its_own() {
 }
 
 #[test]
-fn the_ends_of_turns_that_nobody_waited_for_are_reported_in_their_order() {
+fn finish_reports_unawaited_turns_in_order() {
     let house = House::new();
     let session = house.open([say("First."), say("Second."), say("Third.")]);
     let texts = house.runtime.block_on(async {

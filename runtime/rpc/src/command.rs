@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_named_with_its_id() {
+    fn malformed_commands_are_refused_with_the_reason_and_the_id() {
         refused("not json", "parse", "Failed to parse command");
         refused("[]", "parse", "expected an object");
         refused(r#"{"id":"1"}"#, "parse", "`type`");
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_answers_are_told_apart() {
+    fn client_lines_parse_as_commands_or_dialog_answers() {
         let prompt = command(r#"{"id":"1","type":"prompt","message":"a","streamingBehavior":"followUp","x":1}"#);
         let expected = RpcCommand::Prompt {
             message: "a".to_owned(),

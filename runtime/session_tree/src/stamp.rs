@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_have_the_form_of_pi() {
+    fn entry_and_session_ids_have_the_format_of_pi() {
         let stamp = Stamp { now_ms: 1_767_323_060_000, random: 1 << 100 | 7 };
         let id = entry_id(stamp, |_| false);
         assert!(id.len() == 8 && id.bytes().all(|b| b.is_ascii_hexdigit()), "{id}");

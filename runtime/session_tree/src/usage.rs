@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_price_is_not_a_price_of_nothing() {
+    fn an_unknown_cost_is_stored_differently_from_a_zero_cost() {
         let usage = MessageUsage { input: 1, output: 2, cache_read: 3, cache_write: 4, ..MessageUsage::default() };
         let unknown = r#"{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0},"costUnknown":true}"#;
         assert_eq!(usage.to_object().to_text(), unknown);

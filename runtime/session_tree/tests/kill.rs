@@ -35,7 +35,7 @@ fn writer() {
 }
 
 #[test]
-fn what_was_written_is_there_after_a_kill() {
+fn confirmed_entries_survive_a_kill_of_the_writer() {
     for entries in [1, 2, 60, 400] {
         let directory = tempfile::TempDir::new().unwrap();
         let mut writer = Command::new(std::env::current_exe().unwrap())

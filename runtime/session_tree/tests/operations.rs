@@ -41,7 +41,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_session_that_is_opened_again_is_the_same(steps in steps(), seed: u128) {
+    fn a_reopened_session_is_unchanged_after_any_operations(steps in steps(), seed: u128) {
         let directory = tempfile::TempDir::new().unwrap();
         let mut time = 0_i64;
         let mut stamp = || {
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_again(values in proptest::collection::vec(json(), 0..12), version in 0..5_u64) {
+    fn current_documents_round_trip_and_migration_is_idempotent(values in proptest::collection::vec(json(), 0..12), version in 0..5_u64) {
         let mut lines = vec![format!("{{\"type\":\"session\",\"version\":{version},\"id\":\"s\",\"more\":[1]}}")];
         for (index, value) in values.into_iter().enumerate() {
             let entry = Object::new().with("type", "message").with("id", index.to_string()).with("parentId", Json::Null);
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), cut in any::<usize>()) {
+    fn no_input_makes_the_session_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), cut in any::<usize>()) {
         let header = b"{\"type\":\"session\",\"version\":1,\"id\":\"s\"}\n{\"type\":\"compaction\",\"firstKeptEntryIndex\":1}\n";
         let mut text = header.to_vec();
         text.extend(&bytes);

@@ -7,7 +7,7 @@ fn parse(text: &str) -> Result<AgentSettings, String> {
 }
 
 #[test]
-fn everything_can_be_written() {
+fn agent_settings_and_providers_are_parsed() {
     let settings = parse(
         r#"
         model = "work/org/model-1"
@@ -33,7 +33,7 @@ fn everything_can_be_written() {
 }
 
 #[test]
-fn claude_md_is_read_unless_the_settings_name_other_files_or_none() {
+fn the_instruction_files_default_to_claude_md() {
     for (text, names) in [
         ("", &["CLAUDE.md"][..]),
         ("mode = \"plan\"", &["CLAUDE.md"]),
@@ -45,7 +45,7 @@ fn claude_md_is_read_unless_the_settings_name_other_files_or_none() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_named() {
+fn invalid_settings_are_refused_with_the_reason() {
     for (text, told) in [
         ("mdoel = \"a/b\"", "unknown field `mdoel`"),
         ("[providers.a]\nbase_ulr = \"x\"", "unknown field `base_ulr`"),
@@ -67,7 +67,7 @@ fn what_cannot_be_meant_is_named() {
 }
 
 #[test]
-fn vendors_have_defaults_and_others_say_how_they_are_reached() {
+fn built_in_providers_have_defaults_and_custom_ones_need_a_base_url() {
     let settings = parse("[providers.gemini]\nkey_file = \"/k\"\n[providers.mine]\napi = \"chat\"").unwrap();
     let anthropic = settings.provider("anthropic").unwrap();
     assert_eq!(anthropic.key_env.as_deref(), Some("ANTHROPIC_API_KEY"));
@@ -80,7 +80,7 @@ fn vendors_have_defaults_and_others_say_how_they_are_reached() {
 }
 
 #[test]
-fn the_settings_say_where_a_provider_is_before_its_variable_does() {
+fn a_configured_base_url_takes_precedence_over_the_environment_variable() {
     let settings =
         parse("[providers.openai]\nbase_url = \"https://work.test/v1\"\n[providers.mine]\napi = \"chat\"").unwrap();
     let gateway = |name: &str| Some(format!("https://{}.gateway.test", name.to_lowercase()));

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_listed_is_passed_on() {
+    fn only_listed_variables_without_secrets_are_passed_to_commands() {
         let own: Vec<(OsString, OsString)> = [
             ("PATH", "/bin"),
             ("HOME", "/h"),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_misses_is_named_and_nothing_else() {
+    fn withheld_variables_that_a_command_needs_are_detected() {
         let own: Vec<(OsString, OsString)> = [
             ("PATH", "/bin"),
             ("SSH_AUTH_SOCK", "/run/agent"),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_finds_nothing_has_not_failed() {
+    fn commands_whose_exit_status_1_means_no_match_are_recognized() {
         for command in [
             "grep -rn X src",
             "cat a | /usr/bin/grep -c X",
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_an_address_is_not_passed_on() {
+    fn passwords_in_urls_are_removed_from_passed_variables() {
         let passed = |name: &str, value: &[u8], more: &[String]| {
             let own = [(name.into(), OsStr::from_bytes(value).to_owned())];
             let found = for_commands(&own, more).into_iter().find(|(found, _)| found == name);

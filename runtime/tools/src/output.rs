@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_is_shown_whole() {
+    fn short_output_is_shown_completely_and_not_stored() {
         let mut window = Window::default();
         window.push(b"one\n");
         window.push(b"two\n");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn much_is_cut_in_the_middle_and_kept() {
+    fn long_output_is_truncated_in_the_middle_and_stored_in_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let (mut window, mut kept) = (Window::default(), Kept::new(&dir.path().join("outputs"), "call"));
         let key = "AKIAQ3EGUVT5XB2N7WKM";
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_bounded() {
+    fn the_output_file_stops_growing_at_its_limit() {
         let dir = tempfile::tempdir().unwrap();
         let mut kept = KeptFile::begin(dir.path(), "a").unwrap();
         kept.bytes = OUTPUT_FILE_BYTES - 10;

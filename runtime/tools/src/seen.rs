@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_one_content_add_up() {
+    fn line_ranges_read_from_the_same_content_are_merged() {
         let mut files = SeenFiles::default();
         assert_eq!(files.knowledge(Path::new("/f"), "a"), Knowledge::Unseen);
         files.record(seen("a", (1, 10), false), None);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_bounded() {
+    fn remembered_file_contents_are_limited_in_size() {
         let mut files = SeenFiles::default();
         for number in 0..20 {
             let mut file = seen("a", (1, 1), true);

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_a_terminal_understands_is_removed() {
+    fn terminal_sequences_and_invisible_characters_are_removed() {
         let check = |text: &str, plain_text: &str, count: usize| {
             assert_eq!(plain(text), (plain_text.to_owned(), count), "{text:?}");
         };
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_masked() {
+    fn secrets_in_text_are_masked_despite_color_sequences() {
         let key = "AKIAQ3EGUVT5XB2N7WKM";
         let (text, removed) = clean(format!("aws_access_key_id = {key}\n").as_bytes());
         assert!(!text.contains(key) && text.contains("[redacted:"), "{text}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_keep_characters_whole() {
+    fn truncation_never_splits_a_character() {
         assert_eq!(first_bytes("aéb", 2), "a");
         assert_eq!(last_bytes("aéb", 2), "b");
         assert_eq!(cut_line("abc", 3), "abc");

@@ -98,7 +98,7 @@ fn marked(mark: &str) -> Vec<u32> {
 }
 
 #[test]
-fn a_command_says_what_it_prints_and_how_it_ends() {
+fn the_result_contains_output_and_exit_status_of_a_command() {
     let session = Session::new();
     session.check("echo out; echo err >&2", 20, Exit::Code(0), "out\nerr\n");
     session.check("true", 20, Exit::Code(0), "(no output)");
@@ -109,7 +109,7 @@ fn a_command_says_what_it_prints_and_how_it_ends() {
 }
 
 #[test]
-fn a_command_has_what_it_needs_and_nothing_else() {
+fn a_command_runs_in_a_clean_environment_without_terminal_or_input() {
     let session = Session::new();
     session.check("pwd -P", 20, Exit::Code(0), &fs::canonicalize(session.dir.path()).unwrap().display().to_string());
     session.check("cd / && export A=1; pwd", 20, Exit::Code(0), "/\n");
@@ -129,7 +129,7 @@ fn a_command_has_what_it_needs_and_nothing_else() {
 }
 
 #[test]
-fn what_the_shell_leaves_behind_is_ended() {
+fn processes_left_behind_by_the_shell_are_ended() {
     let session = Session::new();
     let left = "left behind ended";
     session.check("sleep 1000 & echo started", 20, Exit::Code(0), left);
@@ -146,7 +146,7 @@ fn what_the_shell_leaves_behind_is_ended() {
 }
 
 #[test]
-fn what_does_not_hear_term_is_killed() {
+fn processes_ignoring_sigterm_are_killed() {
     let session = Session::new();
     let deaf = "bash -c 'trap \"\" TERM INT HUP; echo deaf; while :; do sleep 1000; done'";
     session.check(&format!("{deaf} & sleep 0.3; echo started"), 20, Exit::Code(0), "deaf");
@@ -158,7 +158,7 @@ fn what_does_not_hear_term_is_killed() {
 }
 
 #[test]
-fn a_time_limit_ends_everything() {
+fn a_timed_out_command_ends_with_all_its_processes() {
     let session = Session::new();
     session.check("sleep 1000", 1, Exit::TimedOut, "[ended at its time limit of 1 s");
     session.check("trap '' TERM; echo deaf; while :; do sleep 1000; done", 1, Exit::TimedOut, "deaf");
@@ -167,7 +167,7 @@ fn a_time_limit_ends_everything() {
 }
 
 #[test]
-fn a_pipe_that_is_closed_or_full_keeps_nobody() {
+fn closed_pipes_and_a_flood_of_output_do_not_block_a_command() {
     let session = Session::new();
     session.check("exec 1>&- 2>&-; exit 3", 20, Exit::Code(3), "[exit code 3]");
     session.check("(sleep 1000 &) | cat & echo started", 20, Exit::Code(0), "started");
@@ -197,7 +197,7 @@ fn ten_gigabytes_are_read_in_bounded_memory() {
 
 #[test]
 #[ignore = "measures time"]
-fn a_time_limit_is_kept() {
+fn a_timed_out_command_ends_within_3_seconds_of_its_limit() {
     let session = Session::new();
     let mut worst = std::time::Duration::ZERO;
     for command in [
@@ -229,7 +229,7 @@ fn memory(name: &str) -> u64 {
 }
 
 #[test]
-fn a_host_that_its_command_kills_leaves_nothing() {
+fn a_command_that_kills_its_host_leaves_no_processes() {
     let session = Session::new();
     for command in ["kill -9 $PPID; sleep 1000", "setsid sleep 1000 & sleep 0.3; kill -9 $PPID; sleep 1000"] {
         let result = session.bash(command, 20);
@@ -264,7 +264,7 @@ fn a_command_can_be_cancelled() {
 }
 
 #[test]
-fn commands_in_the_background_are_read_and_stopped() {
+fn background_commands_can_be_read_listed_and_stopped() {
     let session = Session::new();
     let call = |tool: &str, arguments: serde_json::Value| session.call(tool, &arguments, &Cancel::new().unwrap());
     assert!(Command::new("mkfifo").arg(session.dir.path().join("go")).status().unwrap().success());
@@ -295,7 +295,7 @@ fn commands_in_the_background_are_read_and_stopped() {
 }
 
 #[test]
-fn what_a_command_in_the_background_starts_goes_on() {
+fn processes_of_background_commands_run_until_the_session_ends() {
     let mut session = Session::new();
     let arguments = serde_json::json!({ "command": "sleep 1000 & setsid sleep 1000 &", "background": true });
     for _ in 0..8 {
@@ -326,7 +326,7 @@ fn agent() {
 }
 
 #[test]
-fn commands_end_with_an_agent_that_is_killed() {
+fn commands_end_when_their_agent_is_killed() {
     let session = Session::new();
     fs::write(session.dir.path().join("mark"), &session.mark).unwrap();
     assert!(Command::new("mkfifo").arg(session.dir.path().join("fifo")).status().unwrap().success());

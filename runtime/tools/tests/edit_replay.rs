@@ -210,7 +210,7 @@ fn replay(path: &Path) -> BTreeMap<Spoilt, (Score, Score)> {
 }
 
 #[test]
-fn edits_of_people_are_made_right_or_refused() {
+fn replayed_edits_are_applied_correctly_or_refused() {
     let scores = replay(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/edits/edits.jsonl"));
     for (how, (ours, strict)) in scores {
         assert!(ours.right >= strict.right, "{how:?}: {ours:?} {strict:?}");
@@ -231,6 +231,6 @@ fn edits_of_people_are_made_right_or_refused() {
 
 #[test]
 #[ignore = "needs edits that are extracted first: fixtures/edits/PROVENANCE.md"]
-fn replay_of_more_edits() {
+fn more_extracted_edits_are_never_applied_wrongly() {
     replay(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/edits.jsonl"));
 }

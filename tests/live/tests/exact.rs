@@ -188,7 +188,7 @@ fn script() -> Script {
 }
 
 #[test]
-fn fifty_turns_are_refused_nothing_and_read_what_there_is_to_read() {
+fn fifty_turns_have_no_refused_request_and_hit_the_cache() {
     for api in APIS {
         let model = Model::exact(api, script()).unwrap();
         let mut talk = Talk::new(&model, target(api), "session");
@@ -207,7 +207,7 @@ fn fifty_turns_are_refused_nothing_and_read_what_there_is_to_read() {
 }
 
 #[test]
-fn thinking_goes_back_to_servers_of_chat_that_want_it() {
+fn thinking_is_returned_to_chat_servers_that_request_it() {
     let model = Model::exact(Api::Chat, script()).unwrap();
     let mut target = target(Api::Chat);
     target.chat.return_reasoning = true;
@@ -221,7 +221,7 @@ fn thinking_goes_back_to_servers_of_chat_that_want_it() {
 }
 
 #[test]
-fn a_second_session_reads_the_prefix() {
+fn a_second_session_reads_the_cached_prefix() {
     for api in APIS {
         let model = Model::exact(api, script()).unwrap();
         let shared = if api == Api::Anthropic { "two" } else { "one" };
@@ -232,7 +232,7 @@ fn a_second_session_reads_the_prefix() {
 }
 
 #[test]
-fn tokens_told_are_those_of_the_caches() {
+fn reported_token_usage_matches_the_caches() {
     for api in APIS {
         let model = Model::exact(api, script()).unwrap();
         let mut talk = Talk::new(&model, target(api), "session");
@@ -247,7 +247,7 @@ fn tokens_told_are_those_of_the_caches() {
 }
 
 #[test]
-fn another_model_goes_on_with_the_session() {
+fn a_session_continued_with_another_model_is_accepted() {
     for from in APIS {
         for to in APIS.into_iter().filter(|to| *to != from) {
             let first = Model::exact(from, script()).unwrap();
@@ -315,7 +315,7 @@ fn stored(model: &Model, api: Api) -> Vec<Object> {
 }
 
 #[test]
-fn what_goes_wrong_is_told_by_its_kind_and_nothing_hangs() {
+fn each_stream_fault_is_reported_by_kind_and_none_hangs() {
     let short = Duration::from_millis(300);
     let faults = [
         (Fault::CutAfter(0), FailureKind::Network),
@@ -350,7 +350,7 @@ fn what_goes_wrong_is_told_by_its_kind_and_nothing_hangs() {
 }
 
 #[test]
-fn a_slow_drip_is_an_answer() {
+fn an_answer_that_arrives_byte_by_byte_is_read_completely() {
     for api in APIS {
         let drip = Step::Faulty { fault: Fault::Drip(Duration::ZERO), times: 1 };
         let model = Model::exact(api, Script::default().lane("work", [drip])).unwrap();
@@ -367,7 +367,7 @@ fn a_slow_drip_is_an_answer() {
 }
 
 #[test]
-fn a_call_that_is_not_complete_is_told_as_such() {
+fn an_incomplete_tool_call_is_reported_as_malformed() {
     // Gemini sends the whole input of a call at once.
     for api in [Api::Anthropic, Api::Responses, Api::Chat] {
         let half = Step::Faulty { fault: Fault::HalfInput, times: 1 };
@@ -389,7 +389,7 @@ fn a_call_that_is_not_complete_is_told_as_such() {
 }
 
 #[test]
-fn calls_with_the_same_id_are_told_apart_and_taken_back() {
+fn tool_calls_with_duplicate_ids_are_accepted_when_sent_back() {
     for api in APIS {
         let same = Step::Faulty { fault: Fault::SameIds, times: 1 };
         let model = Model::exact(api, Script::default().lane("work", [same, say("I see.")])).unwrap();

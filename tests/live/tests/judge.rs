@@ -30,14 +30,14 @@ const WORKS: (i64, State, Option<Reason>) = (100, State::Running, Some(Reason::T
 const DONE: (i64, State, Option<Reason>) = (20_100, State::Waiting, Some(Reason::TurnComplete));
 
 #[test]
-fn a_second_is_no_mistake() {
+fn a_status_off_by_less_than_a_second_counts_as_right() {
     for at in [9_100, 10_000, 10_900] {
         assert_eq!(judged(&[WORKS, (at, State::WaitingApproval, Some(Reason::Tool)), DONE]), None, "from {at}");
     }
 }
 
 #[test]
-fn more_than_a_second_is_one() {
+fn a_status_off_by_more_than_a_second_counts_as_wrong() {
     for at in [8_500, 11_500] {
         let wrong = judged(&[WORKS, (at, State::WaitingApproval, Some(Reason::Tool)), DONE]);
         assert!(wrong.is_some(), "from {at}");
@@ -48,20 +48,20 @@ fn more_than_a_second_is_one() {
 }
 
 #[test]
-fn what_is_taken_back_is_a_mistake() {
+fn a_brief_return_to_an_outdated_status_counts_as_wrong() {
     let asks = (10_000, State::WaitingApproval, Some(Reason::Tool));
     let wrong = judged(&[WORKS, asks, (15_000, State::Running, None), (15_100, asks.1, asks.2), DONE]);
     assert!(wrong.unwrap().starts_with("running is said 50"));
 }
 
 #[test]
-fn the_reason_counts_where_there_is_one() {
+fn a_wrong_reason_counts_as_a_wrong_status() {
     let wrong = judged(&[WORKS, (10_000, State::WaitingApproval, Some(Reason::Edit)), DONE]).unwrap();
     assert!(wrong.starts_with("waiting_approval (edit) is said 1020 ms"), "{wrong}");
 }
 
 #[test]
-fn what_began_between_two_moments_may_be_said_from_the_first_on() {
+fn a_change_within_an_interval_may_be_reported_anywhere_in_it() {
     let exited = Truth { from: 10_000, by: 14_000, state: State::Exited, reason: Some(Reason::Killed) };
     let truth = [truth()[0], exited];
     for (at, is_right) in [(8_500, false), (9_500, true), (12_000, true), (14_500, true), (15_500, false)] {
@@ -71,7 +71,7 @@ fn what_began_between_two_moments_may_be_said_from_the_first_on() {
 }
 
 #[test]
-fn how_long_something_is_wrong_is_told_by_confidence() {
+fn wrong_time_is_summed_per_confidence() {
     let tool = Some(Reason::Tool);
     let said = [
         sure(0, State::Running, None, Confidence::High),
@@ -90,7 +90,7 @@ fn how_long_something_is_wrong_is_told_by_confidence() {
 }
 
 #[test]
-fn a_state_is_entered_once_however_often_its_reason_changes() {
+fn repeated_reports_of_a_state_count_as_one_entry() {
     let states = [State::Waiting, State::Waiting, State::Running, State::Waiting];
     assert_eq!([State::Waiting, State::Running, State::Exited].map(|state| times(states, state)), [2, 1, 0]);
 }

@@ -168,7 +168,7 @@ fn heard(api: Api, answer: &Answer) -> (String, Vec<Value>) {
 }
 
 #[test]
-fn what_is_said_follows_from_what_the_conversation_holds() {
+fn the_answer_is_chosen_from_the_contents_of_the_conversation() {
     for api in APIS {
         let (_model, client) = start(api);
         let first = [User("a list of rules"), User("touch it")];
@@ -190,7 +190,7 @@ fn what_is_said_follows_from_what_the_conversation_holds() {
 }
 
 #[test]
-fn calls_made_at_once_are_one_step() {
+fn parallel_tool_calls_are_one_step_of_the_script() {
     for api in APIS {
         let (_model, client) = start(api);
         let (text, calls) = heard(api, &ask(api, &client, &[User("both")]));
@@ -203,7 +203,7 @@ fn calls_made_at_once_are_one_step() {
 }
 
 #[test]
-fn errors_are_counted_and_say_when_to_come_back() {
+fn scripted_errors_are_counted_and_have_a_retry_after_header() {
     for api in APIS {
         let (model, client) = start(api);
         for _ in 0..2 {
@@ -218,7 +218,7 @@ fn errors_are_counted_and_say_when_to_come_back() {
 }
 
 #[test]
-fn it_waits_until_it_is_told() {
+fn a_waiting_step_answers_only_after_its_signal() {
     for api in APIS {
         let (model, client) = start(api);
         let text = std::thread::scope(|scope| {
@@ -234,7 +234,7 @@ fn it_waits_until_it_is_told() {
 }
 
 #[test]
-fn who_hangs_up_is_missed() {
+fn a_client_that_disconnects_is_detected() {
     for api in APIS {
         let (model, client) = start(api);
         let (path, body) = request(api, &[User("wait")]);
@@ -245,7 +245,7 @@ fn who_hangs_up_is_missed() {
 }
 
 #[test]
-fn what_is_asked_beside_the_conversation_uses_up_nothing() {
+fn side_requests_do_not_advance_the_script() {
     let title = "Generate a concise, single-line task title for: stumble";
     let asides = [
         (Api::Anthropic, "/v1/messages", json!({ "messages": [{ "role": "user", "content": "stumble" }] })),
@@ -268,7 +268,7 @@ fn what_is_asked_beside_the_conversation_uses_up_nothing() {
 }
 
 #[test]
-fn a_sub_agent_has_a_lane_of_its_own() {
+fn a_sub_agent_request_uses_a_separate_lane() {
     let task = "Message Type: NEW_TASK\nPayload:";
     let mail = json!({ "type": "agent_message", "content": [
         { "type": "input_text", "text": task }, { "type": "encrypted_content", "encrypted_content": "touch it" },
@@ -281,7 +281,7 @@ fn a_sub_agent_has_a_lane_of_its_own() {
 }
 
 #[test]
-fn what_it_was_told_of_calls_is_kept() {
+fn tool_results_sent_to_the_model_are_recorded() {
     for api in APIS {
         let (model, client) = start(api);
         assert_eq!(model.results("both"), Vec::<String>::new(), "{api:?}");
@@ -294,7 +294,7 @@ fn what_it_was_told_of_calls_is_kept() {
 }
 
 #[test]
-fn a_plan_is_written_where_the_conversation_says() {
+fn a_plan_is_written_to_the_path_named_in_the_conversation() {
     let write = Call::new("Write", json!({ "file_path": PLAN_FILE, "content": "# Plan" }));
     let model = Model::start(Api::Anthropic, Script::default().lane("plan", [call(write), say("Shown.")])).unwrap();
     let client = Client { address: model.address(), token: String::new() };

@@ -27,19 +27,19 @@ fn a_script_ends_with_the_same_files_in_two_apis() {
 }
 
 #[test]
-fn sessions_that_were_killed_are_taken_up() {
+fn killed_sessions_are_resumed() {
     assert_eq!(met(&["kill", "--random", "8"], "A5").len(), 1);
 }
 
 #[test]
-fn a_second_session_begins_warm_and_a_switch_of_models_is_explained() {
+fn cache_figures_cover_a_second_session_and_a_model_switch() {
     let words = ["cache", "--api", "anthropic,gemini", "--second-session", "--model-switch"];
     assert_eq!(met(&words, "A4").len(), 4);
 }
 
 /// A missed limit makes the exit code 1, so scripts need not parse the table.
 #[test]
-fn what_is_missed_is_said() {
+fn a_missed_limit_exits_with_1_and_a_failed_start_with_2() {
     // `/bin/false` accepts no input: the first request fails, and with it the measurement.
     let output = Command::new(BENCH).args(["turns", "--n", "10", "--binary", "/bin/false"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");

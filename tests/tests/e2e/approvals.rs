@@ -133,7 +133,7 @@ fn recorded(machine: &Machine) -> Vec<String> {
 const READ_ONLY: &str = "version = 1\npreset = \"read-only\"\n";
 
 #[test]
-fn the_policy_allows_and_it_is_recorded() {
+fn a_policy_allow_is_recorded_in_the_audit_record() {
     let machine = machine(Some(READ_ONLY));
     let server = serve(&machine);
     let decision = call(&machine, "claude", "30", &request(&machine, "ls -la")).decision();
@@ -156,7 +156,7 @@ fn the_policy_allows_and_it_is_recorded() {
 }
 
 #[test]
-fn a_safe_form_goes_to_the_agent_that_takes_it() {
+fn a_rewritten_command_is_sent_only_to_agents_that_accept_one() {
     let machine = machine(Some(READ_ONLY));
     fs::create_dir_all(machine.project().join(".git")).unwrap();
     fs::write(machine.project().join(".git/config"), "[core]\n\tbare = false\n").unwrap();
@@ -192,7 +192,7 @@ fn the_policy_denies_with_a_reason() {
 }
 
 #[test]
-fn a_person_decides() {
+fn a_user_approves_or_denies_a_request() {
     let machine = machine(None);
     let server = serve(&machine);
     let hook = call(&machine, "claude", "60", &request(&machine, "touch x"));
@@ -240,7 +240,7 @@ fn a_person_decides() {
 }
 
 #[test]
-fn a_request_too_long_to_keep_is_never_shown_as_whole_and_never_allowed() {
+fn a_request_too_long_to_keep_cannot_be_allowed() {
     let machine = machine(None);
     let server = serve(&machine);
     let command = format!("echo first\n{}rm -rf ~ # the end", "x=1\n".repeat(300_000));
@@ -264,7 +264,7 @@ fn a_request_too_long_to_keep_is_never_shown_as_whole_and_never_allowed() {
 }
 
 #[test]
-fn a_longer_request_than_any_model_writes_is_shown_whole() {
+fn a_request_of_100000_lines_is_shown_completely() {
     let machine = machine(None);
     let server = serve(&machine);
     let command = format!("echo first\n{}rm -rf ~ # the end", "x=1\n".repeat(100_000));
@@ -280,7 +280,7 @@ fn a_longer_request_than_any_model_writes_is_shown_whole() {
 }
 
 #[test]
-fn what_was_typed_before_a_request_was_read_does_not_allow_it() {
+fn input_typed_before_the_prompt_does_not_approve_a_request() {
     let machine = machine(None);
     let server = serve(&machine);
     let hook = call(&machine, "claude", "60", &request(&machine, "make deploy"));
@@ -361,7 +361,7 @@ fn questions_and_plans_are_answered() {
 }
 
 #[test]
-fn the_agent_going_on_lets_the_hook_go() {
+fn a_waiting_hook_returns_when_the_user_answers_in_the_agent() {
     let machine = machine(None);
     let server = serve(&machine);
     let hook = call(&machine, "claude", "60", &request(&machine, "touch x"));
@@ -376,7 +376,7 @@ fn the_agent_going_on_lets_the_hook_go() {
 }
 
 #[test]
-fn nobody_there_is_no_answer() {
+fn a_hook_without_a_server_or_valid_policy_gets_no_automatic_answer() {
     let machine = machine(Some(READ_ONLY));
     assert_eq!(call(&machine, "claude", "60", &request(&machine, "ls")).said(), None);
     // An invalid policy allows nothing.
@@ -397,7 +397,7 @@ fn nobody_there_is_no_answer() {
 }
 
 #[test]
-fn without_an_answer_in_time_the_agent_asks() {
+fn a_hook_that_times_out_leaves_the_question_to_the_agent() {
     let machine = machine(None);
     let server = serve(&machine);
     assert_eq!(call(&machine, "claude", "0", &request(&machine, "touch x")).said(), None);
@@ -408,7 +408,7 @@ fn without_an_answer_in_time_the_agent_asks() {
 }
 
 #[test]
-fn the_same_again_is_allowed_for_the_session_that_was_meant() {
+fn a_session_scoped_approval_covers_only_that_session_and_command() {
     let machine = machine(None);
     let server = serve(&machine);
     let hook = call(&machine, "claude", "60", &request(&machine, "make"));
@@ -428,7 +428,7 @@ fn the_same_again_is_allowed_for_the_session_that_was_meant() {
 }
 
 #[test]
-fn a_rule_may_be_for_labelled_sessions() {
+fn a_rule_can_apply_only_to_labeled_sessions() {
     let rule =
         "[[rule]]\nname = \"scratch\"\ndecision = \"allow\"\ncommand = [\"make\"]\nlabels = { kind = \"scratch\" }\n";
     let machine = machine(Some(&format!("version = 1\n{rule}")));
@@ -445,7 +445,7 @@ fn a_rule_may_be_for_labelled_sessions() {
 }
 
 #[test]
-fn a_rule_is_shown_and_saved() {
+fn a_rule_is_saved_only_after_it_was_shown_and_confirmed() {
     let machine = machine(None);
     let server = serve(&machine);
     let hook = call(&machine, "claude", "60", &request(&machine, "make check"));
@@ -465,7 +465,7 @@ fn a_rule_is_shown_and_saved() {
 }
 
 #[test]
-fn what_was_looked_at_must_not_change() {
+fn an_approval_is_refused_if_the_script_changed_since_the_request() {
     let machine = machine(None);
     let script = machine.project().join("build.sh");
     fs::write(&script, "echo harmless\n").unwrap();
@@ -482,7 +482,7 @@ fn what_was_looked_at_must_not_change() {
 }
 
 #[test]
-fn nothing_that_is_handed_in_decides() {
+fn fields_of_a_hook_request_never_decide_it() {
     let machine = machine(None);
     let server = serve(&machine);
     let mut asked = request(&machine, "touch x");
@@ -518,7 +518,7 @@ fn nothing_that_is_handed_in_decides() {
 }
 
 #[test]
-fn an_answer_is_for_what_was_delivered() {
+fn a_delivery_that_was_replaced_in_the_spool_is_not_answered() {
     // Another process of the same user replaces the delivery while the server is stopped.
     let machine = machine(Some(READ_ONLY));
     let server = serve(&machine);
@@ -540,7 +540,7 @@ fn an_answer_is_for_what_was_delivered() {
 }
 
 #[test]
-fn the_workspace_is_where_the_session_began() {
+fn a_rule_does_not_allow_reads_outside_the_initial_workspace() {
     let machine = machine(Some(READ_ONLY));
     let _server = serve(&machine);
     let elsewhere = machine.home().parent().unwrap().join("elsewhere");
@@ -553,7 +553,7 @@ fn the_workspace_is_where_the_session_began() {
 }
 
 #[test]
-fn an_agent_that_asks_for_more_is_not_allowed_by_a_rule() {
+fn a_rule_does_not_allow_unexpected_tools_or_arguments() {
     let machine = machine(Some(READ_ONLY));
     let server = serve(&machine);
     let more = json!({"command": "ls", "dangerouslyDisableSandbox": true});
@@ -569,7 +569,7 @@ fn an_agent_that_asks_for_more_is_not_allowed_by_a_rule() {
 }
 
 #[test]
-fn a_request_that_was_not_named_is_shown_before_it_is_denied() {
+fn deny_without_an_id_shows_the_request_and_asks_for_confirmation() {
     let machine = machine(None);
     let server = serve(&machine);
     let hook = call(&machine, "claude", "60", &request(&machine, "touch unseen"));
@@ -588,7 +588,7 @@ fn a_request_that_was_not_named_is_shown_before_it_is_denied() {
 }
 
 #[test]
-fn what_the_policy_decides_has_one_form_for_one_command_line_and_for_many() {
+fn policy_test_prints_the_same_json_for_one_command_and_for_stdin() {
     let machine = machine(Some("version = 1\npreset = \"read-only\"\n"));
     for (line, decision) in [("ls -la", "allow"), ("rm -r x", "ask"), ("ls &&", "ask")] {
         let in_project = |arguments: &[&str]| {

@@ -286,7 +286,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
-fn the_arrows_between_crates_are_those_declared() {
+fn crate_dependencies_match_the_declared_map() {
     let metadata = metadata(&["--no-deps"]);
     let packages = metadata["packages"].as_array().unwrap();
     let names: BTreeSet<&str> = packages.iter().map(|p| text(&p["name"])).collect();
@@ -322,7 +322,7 @@ fn the_arrows_between_crates_are_those_declared() {
 }
 
 #[test]
-fn nothing_impure_reaches_the_pure_crates() {
+fn pure_crates_do_not_depend_on_impure_ones() {
     let metadata = metadata(&[]);
     let names: BTreeMap<&str, &str> =
         metadata["packages"].as_array().unwrap().iter().map(|p| (text(&p["id"]), text(&p["name"]))).collect();

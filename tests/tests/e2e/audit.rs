@@ -29,7 +29,7 @@ fn verify(machine: &Machine, more: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn an_intact_record_is_told_from_a_broken_one_and_from_one_that_cannot_be_read() {
+fn audit_verify_distinguishes_intact_broken_and_unreadable_records() {
     let (machine, head) = recorded(3);
     let told = format!("{}:{}", head.sequence, head.hash);
     let (code, said) = verify(&machine, &[]);
@@ -60,7 +60,7 @@ fn an_intact_record_is_told_from_a_broken_one_and_from_one_that_cannot_be_read()
 }
 
 #[test]
-fn a_damaged_or_missing_database_is_neither_intact_nor_tampered_with() {
+fn audit_verify_reports_a_damaged_or_missing_database() {
     let (machine, _) = recorded(3);
     let database = machine.data().join("capture.db");
     let mut bytes = fs::read(&database).unwrap();
@@ -84,7 +84,7 @@ fn a_damaged_or_missing_database_is_neither_intact_nor_tampered_with() {
 }
 
 #[test]
-fn an_approval_that_the_record_does_not_have_is_not_found() {
+fn audit_show_of_an_unknown_approval_exits_with_4() {
     let (machine, _) = recorded(3);
     for more in [&[][..], &["--json"]] {
         let output = machine.command(&[&["audit", "show", "zzz"], more].concat()).output().unwrap();

@@ -114,7 +114,7 @@ impl Drop for Flood {
 }
 
 #[test]
-fn a_flood_of_another_users_connections_keeps_nobody_from_us() {
+fn a_flood_of_another_users_connections_does_not_block_ours() {
     let here = ClientsMachine::new();
     let before = here.files();
     let Some(_flood) = Flood::start(here.address(), 1_000) else {
@@ -128,7 +128,7 @@ fn a_flood_of_another_users_connections_keeps_nobody_from_us() {
 }
 
 #[test]
-fn another_users_wrong_tokens_are_its_own() {
+fn wrong_tokens_of_another_user_do_not_rate_limit_ours() {
     let here = ClientsMachine::new();
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root can become another user");

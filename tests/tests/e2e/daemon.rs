@@ -79,7 +79,7 @@ fn only_looked_on(daemon: &Daemon) {
 }
 
 #[test]
-fn what_the_daemon_says_is_so_until_it_goes() {
+fn states_reported_by_the_codex_daemon_end_when_it_disconnects() {
     let machine = machine();
     let server = machine.serve();
     let _known = server.session(THREAD);
@@ -125,7 +125,7 @@ fn what_the_daemon_says_is_so_until_it_goes() {
 }
 
 #[test]
-fn a_daemon_that_talks_nonsense_is_borne() {
+fn invalid_messages_of_the_codex_daemon_are_tolerated() {
     let machine = machine();
     let server = machine.serve();
     let daemon = daemon(&machine, Manner::Plain);
@@ -149,7 +149,7 @@ fn a_daemon_that_talks_nonsense_is_borne() {
 }
 
 #[test]
-fn a_slow_daemon_is_heard_out() {
+fn a_slow_codex_daemon_is_followed() {
     let machine = machine();
     let server = machine.serve();
     let daemon = daemon(&machine, Manner::Slow);
@@ -161,7 +161,7 @@ fn a_slow_daemon_is_heard_out() {
 }
 
 #[test]
-fn a_daemon_that_does_not_answer_is_left_and_tried_again() {
+fn an_unresponsive_codex_daemon_is_reported_and_retried() {
     for manner in [Manner::Silent, Manner::Mute] {
         let machine = machine();
         let server = machine.serve();
@@ -177,7 +177,7 @@ fn a_daemon_that_does_not_answer_is_left_and_tried_again() {
 }
 
 #[test]
-fn a_daemon_that_only_tells_is_listened_to() {
+fn a_codex_daemon_sending_only_notifications_is_followed() {
     let machine = machine();
     let server = machine.serve();
     let daemon = daemon(&machine, Manner::Curt);

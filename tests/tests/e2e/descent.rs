@@ -73,28 +73,28 @@ impl WaitingApproval {
 }
 
 #[test]
-fn an_agents_shell_decides_nothing() {
+fn a_shell_of_an_agent_cannot_approve() {
     let here = waiting();
     here.attack("claude", "$ATTEMPT capture approve $ID").status().unwrap();
     here.refused();
 }
 
 #[test]
-fn over_tcp_neither() {
+fn a_shell_of_an_agent_cannot_approve_over_tcp() {
     let here = waiting();
     here.attack("gemini", "$ATTEMPT capture --tcp approve $ID").status().unwrap();
     here.refused();
 }
 
 #[test]
-fn a_run_without_a_terminal_does_not_hide_who_started_it() {
+fn an_agent_cannot_approve_through_a_detached_run() {
     let here = waiting();
     here.attack("claude", "env -u CLAUDECODE capture run --detach -- $ATTEMPT capture approve $ID").status().unwrap();
     here.refused();
 }
 
 #[test]
-fn an_agent_that_holds_no_conversation_decides_nothing() {
+fn an_agent_in_mcp_server_mode_cannot_approve() {
     let here = waiting();
     let mut shell = here.attack(
         "codex",
@@ -121,7 +121,7 @@ AFTER
 "#;
 
 #[test]
-fn what_the_agent_of_a_run_cuts_loose_decides_nothing() {
+fn an_orphan_of_the_agent_of_a_run_cannot_approve() {
     for (until, after) in [
         // The agent still runs; the process is a child of the run's host, which adopted it.
         ("while ! [ -e go ]; do :; done", "touch go; while ! [ -e proj/attempt ]; do :; done"),
@@ -142,7 +142,7 @@ fn what_the_agent_of_a_run_cuts_loose_decides_nothing() {
 }
 
 #[test]
-fn a_person_in_a_shell_of_a_run_decides() {
+fn a_user_in_the_shell_of_a_run_can_approve() {
     let here = waiting();
     let attempt = here.attack("claude", "");
     drop(attempt);
@@ -161,7 +161,7 @@ fn a_person_in_a_shell_of_a_run_decides() {
 
 /// Other commands that change how capture works.
 #[test]
-fn an_agent_changes_nothing_of_capture() {
+fn an_agent_cannot_change_policy_hooks_labels_or_the_server() {
     let here = waiting();
     let session = here.server.client.json("/api/v1/sessions?active=all").unwrap()["sessions"][0]["id"].clone();
     let session = session.as_str().unwrap();
@@ -189,7 +189,7 @@ mod limits {
     use super::*;
 
     #[test]
-    fn what_an_observed_agent_cuts_loose_with_a_cleared_environment_is_taken_for_the_user() {
+    fn an_orphan_of_an_observed_agent_with_a_cleared_environment_can_approve() {
         let here = waiting();
         let script = r#"
 cat > loose.sh <<'SCRIPT'
@@ -205,7 +205,7 @@ sh loose.sh
     }
 
     #[test]
-    fn the_files_and_the_server_are_within_reach_of_every_process_of_the_user() {
+    fn an_agent_can_access_files_and_kill_the_server_as_the_same_user() {
         let here = waiting();
         let policy = here.machine.home().parent().unwrap().join("config/capture/policy.toml");
         let script = format!(

@@ -358,7 +358,7 @@ fn every_command_runs_as_written() {
 }
 
 #[test]
-fn every_command_line_in_the_text_exists() {
+fn every_command_and_option_named_in_the_docs_exists() {
     let machine = Machine::new(PROGRAM);
     let (code, option) = (Regex::new(r"`capture ([a-z][^`]*)`").unwrap(), Regex::new(r"(?:^| )(--[a-z-]+)").unwrap());
     let (mut helps, mut wrong) = (BTreeMap::<Vec<String>, Option<String>>::new(), Vec::new());
@@ -395,7 +395,7 @@ fn every_command_line_in_the_text_exists() {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_in_the_docs_resolves() {
     let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
     let pages: BTreeMap<PathBuf, Page> = pages().into_iter().map(|page| (page.path.clone(), page)).collect();
     let (mut wrong, mut count) = (Vec::new(), 0);
@@ -447,7 +447,7 @@ fn every_setting_shown_is_valid() {
 }
 
 #[test]
-fn every_setting_with_a_default_is_shown_with_it() {
+fn the_configuration_page_shows_the_default_values() {
     let page = fs::read_to_string(format!("{ROOT}/docs/configuration.md")).unwrap();
     let page = Page { path: "docs/configuration.md".into(), text: page };
     let shown: Vec<String> =
@@ -467,7 +467,7 @@ fn every_setting_with_a_default_is_shown_with_it() {
 }
 
 #[test]
-fn every_route_is_on_its_page() {
+fn every_route_is_on_the_http_api_page() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let page = fs::read_to_string(format!("{ROOT}/docs/http-api.md")).unwrap();
@@ -554,7 +554,7 @@ fn paths_of_items_in_docs_and_comments_exist() {
 /// `UPDATE_DOCS=1` writes the table.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how the test is called")]
-fn every_kind_of_finding_is_on_its_page_as_the_program_describes_it() {
+fn the_findings_page_lists_every_kind_as_the_code_describes_it() {
     let rows = FindingKind::ALL.iter().map(|kind| {
         let facts = kind.facts();
         format!("| `{kind}` | {} | {} | {} | {} |\n", facts.severity, facts.raised, facts.resolved, facts.advice)

@@ -47,7 +47,7 @@ fn reaches(server: &Server, id: &str, state: &str) {
 }
 
 #[test]
-fn without_a_command_it_shows_who_needs_you_and_what_is_not_set_up() {
+fn capture_without_a_command_lists_waiting_sessions_and_missing_setup() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     waiting_session(&machine, &server);
@@ -68,7 +68,7 @@ fn without_a_command_it_shows_who_needs_you_and_what_is_not_set_up() {
 }
 
 #[test]
-fn a_turn_that_is_over_is_seen_by_whoever_looks_at_the_session_in_a_terminal() {
+fn showing_a_session_on_a_terminal_acknowledges_its_completion() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let id = waiting_session(&machine, &server);
@@ -90,7 +90,7 @@ fn a_turn_that_is_over_is_seen_by_whoever_looks_at_the_session_in_a_terminal() {
 }
 
 #[test]
-fn a_status_line_counts_and_starts_nothing() {
+fn statusline_prints_counts_and_starts_no_server() {
     let machine = Machine::new(PROGRAM);
     assert_eq!(run(&machine, &["statusline"]), (Some(0), String::new(), String::new()));
     assert!(machine.endpoint().is_none(), "no server was started");
@@ -102,7 +102,7 @@ fn a_status_line_counts_and_starts_nothing() {
 }
 
 #[test]
-fn rows_are_printed_by_a_template_or_as_ids() {
+fn format_and_quiet_print_rows_by_template_or_as_ids() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let id = waiting_session(&machine, &server);
@@ -118,7 +118,7 @@ fn rows_are_printed_by_a_template_or_as_ids() {
 }
 
 #[test]
-fn a_setting_is_changed_checked_and_shown_with_its_origin() {
+fn config_set_validates_and_config_show_marks_defaults() {
     let machine = Machine::new(PROGRAM);
     assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "120 (default)\n");
     let (code, out, err) = run(&machine, &["config", "set", "status.idle_after_s", "60"]);
@@ -199,7 +199,7 @@ fn all_events_of_a_long_session_are_printed_in_order() {
 }
 
 #[test]
-fn a_list_in_a_pipe_is_whole_and_columns_are_honoured() {
+fn ps_output_is_truncated_only_to_the_columns_variable() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (id, cwd) = (session(1), machine.project());
@@ -216,7 +216,7 @@ fn a_list_in_a_pipe_is_whole_and_columns_are_honoured() {
 }
 
 #[test]
-fn a_shell_completes_live_sessions() {
+fn shell_completion_offers_live_sessions_commands_and_runs() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let id = waiting_session(&machine, &server);
@@ -262,7 +262,7 @@ fn runs_are_listed_and_found_by_name() {
 }
 
 #[test]
-fn hooks_are_removed_even_when_nobody_reads_about_it() {
+fn hooks_are_uninstalled_even_if_stdout_is_closed() {
     let machine = Machine::new(PROGRAM);
     machine.newest_agents();
     let settings = machine.home().join(".claude/settings.json");
@@ -279,7 +279,7 @@ fn hooks_are_removed_even_when_nobody_reads_about_it() {
 }
 
 #[test]
-fn uninstalling_removes_hooks_and_stops_the_server_and_deletes_data_only_when_told_to() {
+fn uninstall_deletes_data_only_with_the_flag() {
     let machine = Machine::new(PROGRAM);
     machine.newest_agents();
     let settings = machine.home().join(".claude/settings.json");
@@ -326,7 +326,7 @@ fn pretend(machine: &Machine, version: &str, is_background: bool) -> i64 {
 }
 
 #[test]
-fn a_newer_program_restarts_an_older_server_that_a_command_started() {
+fn a_newer_client_restarts_an_older_autostarted_server() {
     let machine = Machine::new(PROGRAM);
     assert_eq!(run(&machine, &["ps"]).0, Some(0));
     let endpoint = machine.endpoint().unwrap();
@@ -348,7 +348,7 @@ fn a_newer_program_restarts_an_older_server_that_a_command_started() {
 }
 
 #[test]
-fn a_directory_of_something_else_is_not_made_the_data_directory() {
+fn a_directory_with_foreign_files_is_refused_as_data_directory() {
     use std::os::unix::fs::PermissionsExt;
     let machine = Machine::new(PROGRAM);
     let other = machine.home().join("precious");
@@ -365,7 +365,7 @@ fn a_directory_of_something_else_is_not_made_the_data_directory() {
 }
 
 #[test]
-fn a_run_is_attached_to_and_exported_by_its_session() {
+fn attach_and_export_find_a_run_by_its_session() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let script = "echo hello; exec sleep 600";
@@ -386,7 +386,7 @@ fn a_run_is_attached_to_and_exported_by_its_session() {
 }
 
 #[test]
-fn what_is_typed_wrong_and_what_is_not_there_have_their_exit_codes() {
+fn usage_errors_exit_with_2_and_missing_items_with_4() {
     let machine = Machine::new(PROGRAM);
     let _server = machine.serve();
     for list in ["ps", "approvals", "findings"] {
@@ -415,7 +415,7 @@ fn what_is_typed_wrong_and_what_is_not_there_have_their_exit_codes() {
 }
 
 #[test]
-fn a_running_server_takes_up_settings_and_the_command_says_which() {
+fn config_set_reports_whether_the_running_server_applies_the_setting() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let set = |key: &str, value: &str| {
@@ -446,7 +446,7 @@ fn a_running_server_takes_up_settings_and_the_command_says_which() {
 }
 
 #[test]
-fn long_output_is_paged_on_a_terminal_and_only_there() {
+fn long_output_is_paged_only_on_a_terminal() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let id = waiting_session(&machine, &server);
@@ -494,7 +494,7 @@ fn a_server_that_dies_while_a_command_connects_is_replaced() {
 }
 
 #[test]
-fn a_standup_on_a_terminal_is_broken_between_words_and_escapes_nothing() {
+fn standup_on_a_terminal_wraps_at_words_and_does_not_escape() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (id, cwd) = (session(1), machine.project());
@@ -532,7 +532,7 @@ fn mistyped_options_periods_and_names_are_refused() {
 
 /// The policy is shown and tested even where it is not in force, and its preset can be chosen.
 #[test]
-fn a_policy_is_shown_tried_anywhere_and_given_a_preset() {
+fn a_policy_can_be_shown_tested_and_given_a_preset() {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
     let config = machine.home().parent().unwrap().join("config");

@@ -25,7 +25,7 @@ fn reaches(server: &Server, session: &str, state: &str) {
 }
 
 #[test]
-fn a_past_time_is_explained_as_it_was() {
+fn explain_at_a_past_time_shows_the_status_of_that_time() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (id, cwd) = (session(1), machine.project());
@@ -74,7 +74,7 @@ fn a_past_time_is_explained_as_it_was() {
 }
 
 #[test]
-fn a_hook_that_was_called_is_seen() {
+fn hook_calls_are_reported_by_status_doctor_and_metrics() {
     let machine = Machine::new(PROGRAM);
     machine.newest_agents();
     let (code, _, err) = said(&machine, &["hooks", "install", "--yes", "--agent", "claude"]);

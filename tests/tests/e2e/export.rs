@@ -52,7 +52,7 @@ const V3: &str = "{\"version\":3,\"term\":{\"cols\":80,\"rows\":24,\"type\":\"xt
                   [0.500, \"o\",\"one\"]\n[1.750, \"o\",\"two\"]\n[1.000, \"x\",\"0\"]\n";
 
 #[test]
-fn a_run_is_exported_whole() {
+fn a_recorded_run_is_exported_completely_without_a_server() {
     let here = ExportMachine::new();
     let file = here.recordings.join(format!("{RUN}.cast"));
     for what in [RUN, "01KAH1DZ7T", "01kah1dz7t", file.to_str().unwrap()] {
@@ -65,7 +65,7 @@ fn a_run_is_exported_whole() {
 }
 
 #[test]
-fn a_file_is_written_whole_and_never_replaced_unasked() {
+fn an_export_replaces_a_file_only_with_force_and_atomically() {
     let here = ExportMachine::new();
     let target = here.machine.project().join("out.cast");
     let to = target.to_str().unwrap();
@@ -101,7 +101,7 @@ fn a_run_is_exported_by_its_name() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn export_errors_have_a_message_and_an_exit_code() {
     let here = ExportMachine::new();
     for (what, expected_code, expected) in [
         ("01KAH1", 4, "matches several runs, for instance 01KAH1DZ7TT9X2Q0RN8VZ6M4YA and 01KAH1DZ7ZZZZ"),

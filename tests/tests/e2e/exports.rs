@@ -41,7 +41,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_session_is_a_trace_without_texts_unless_asked_and_never_with_secrets() {
+fn an_otlp_export_contains_texts_only_on_request_and_no_secrets() {
     let machine = Machine::new(PROGRAM);
     let (_server, id) = with_a_session(&machine);
     let text = prints(&machine, &["export", &id, "--format", "otlp"]);
@@ -63,7 +63,7 @@ fn a_session_is_a_trace_without_texts_unless_asked_and_never_with_secrets() {
 }
 
 #[test]
-fn a_conversation_is_a_page_without_secrets() {
+fn an_html_export_contains_no_secrets() {
     let machine = Machine::new(PROGRAM);
     let (_server, id) = with_a_session(&machine);
     let page = prints(&machine, &["export", &id, "--format", "html"]);
@@ -73,7 +73,7 @@ fn a_conversation_is_a_page_without_secrets() {
 }
 
 #[test]
-fn a_dataset_has_a_turn_a_line_without_secrets_and_without_the_home() {
+fn a_dataset_has_one_turn_per_line_without_secrets_or_home_paths() {
     let machine = Machine::new(PROGRAM);
     let (_server, id) = with_a_session(&machine);
     let text = prints(&machine, &["dataset", "--out", "-"]);

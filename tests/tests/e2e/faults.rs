@@ -67,7 +67,7 @@ fn a_line_of_40_mb_becomes_a_stub_and_the_next_is_fine() {
 }
 
 #[test]
-fn capture_off_stops_a_sessions_events_and_on_takes_them_up_again() {
+fn events_are_not_stored_while_capture_of_a_session_is_off() {
     let machine = Machine::new(PROGRAM);
     let (name, other, cwd) = (session(1), session(2), machine.project().to_str().unwrap().to_owned());
     let path = machine.claude(&name);
@@ -118,7 +118,7 @@ fn capture_off_stops_a_sessions_events_and_on_takes_them_up_again() {
 
 /// T3, T4: a truncated record followed by the next one on the same line, NULs before a record, and an empty line.
 #[test]
-fn damaged_lines_cost_only_themselves() {
+fn a_damaged_line_does_not_affect_other_lines() {
     let machine = Machine::new(PROGRAM);
     let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
     let path = machine.claude(&name);
@@ -142,7 +142,7 @@ fn damaged_lines_cost_only_themselves() {
 
 /// T14: the same file under two names, and a copy elsewhere.
 #[test]
-fn the_same_records_by_several_paths_are_there_once() {
+fn records_found_under_several_paths_are_stored_once() {
     let machine = Machine::new(PROGRAM);
     let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
     let path = machine.claude(&name);
@@ -166,7 +166,7 @@ fn the_same_records_by_several_paths_are_there_once() {
 
 /// T15: files outside the roots are not read, and neither are files that block.
 #[test]
-fn a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_read() {
+fn a_symlink_or_fifo_in_place_of_a_transcript_is_not_read() {
     let machine = Machine::new(PROGRAM);
     let cwd = machine.project().to_str().unwrap().to_owned();
     let (secret, piped, linked_dir, plain) = (session(1), session(2), session(3), session(4));
@@ -191,7 +191,7 @@ fn a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_read() {
 
 /// T17: without inotify watches files are polled, and the server reports it.
 #[test]
-fn without_watches_files_are_polled_and_it_is_said() {
+fn transcripts_are_polled_with_a_report_if_inotify_watches_run_out() {
     let limited = "exec unshare --user --map-root-user sh -c \
                    'echo 4 >/proc/sys/user/max_inotify_watches && exec \"$0\" \"$@\"' \"$0\" \"$@\"";
     let possible = std::process::Command::new("sh").args(["-c", limited, "true"]).output();
@@ -245,7 +245,7 @@ fn many_files_are_read_with_few_descriptors() {
 
 /// H1: without a server, and without space on the disk.
 #[test]
-fn a_hook_without_a_server_or_without_room_holds_no_agent_up() {
+fn a_hook_without_a_server_or_disk_space_exits_silently() {
     let machine = Machine::new(PROGRAM);
     let call = |session: &str, before: &str| {
         let template = machine.command(&[]);
@@ -284,7 +284,7 @@ fn a_hook_without_a_server_or_without_room_holds_no_agent_up() {
 /// T10: a file is copied and truncated in place while its writer continues. Records cut before they could be read are
 /// lost; the others are stored once, as written.
 #[test]
-fn a_file_that_is_copied_and_truncated_while_it_grows_doubles_and_alters_nothing() {
+fn copytruncate_of_a_growing_transcript_duplicates_and_alters_no_record() {
     let machine = Machine::new(PROGRAM);
     let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
     let path = machine.claude(&name);
@@ -319,7 +319,7 @@ fn a_file_that_is_copied_and_truncated_while_it_grows_doubles_and_alters_nothing
 /// A settings file is replaced by an endless file or by a pipe without a writer: no command waits for it, each error
 /// names the file, and the server continues to run.
 #[test]
-fn settings_that_are_no_files_are_refused_and_not_waited_for() {
+fn settings_that_are_not_regular_files_are_refused_without_blocking() {
     let config = |machine: &Machine| machine.home().with_file_name("config").join("capture");
     let files: [(&str, &[&[&str]]); 4] = [
         ("config.toml", &[&["doctor"], &["ps"], &["config", "show"], &["serve"]]),
@@ -367,7 +367,7 @@ fn settings_that_are_no_files_are_refused_and_not_waited_for() {
 
 /// Likewise for the file in the data directory by which commands find the server.
 #[test]
-fn an_endpoint_that_is_no_file_is_refused_and_not_waited_for() {
+fn an_endpoint_that_is_not_a_regular_file_is_refused_without_blocking() {
     for kind in ["pipe", "endless"] {
         let machine = Machine::new(PROGRAM);
         let path = machine.data().join("endpoint.json");

@@ -146,7 +146,7 @@ const RECORDINGS: &[(&str, &[FindingKind])] = &[
 ];
 
 #[test]
-fn of_each_recording_what_happened_is_found_and_nothing_else() {
+fn each_recording_yields_exactly_its_expected_findings() {
     let mut wrong = Vec::new();
     let mut named = BTreeSet::new();
     for (name, expected) in RECORDINGS {
@@ -198,7 +198,7 @@ const START: Timestamp = Timestamp::from_millisecond(1_795_149_432_000);
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether to write is the environment's to say")]
-fn the_recorded_traces_are_the_recordings() {
+fn committed_monitor_traces_match_the_recordings_in_length() {
     let update = std::env::var_os("UPDATE_TRACES").is_some();
     for name in TRACES {
         let (kept, now) = played(name);

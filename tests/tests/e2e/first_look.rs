@@ -182,7 +182,7 @@ fn open_findings(server: &Server) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_waits_when_the_server_starts_is_raised_and_old_news_is_not() {
+fn only_current_findings_are_raised_when_the_server_starts() {
     let machine = Machine::new(PROGRAM);
     let agents = waiting_agents(&machine);
     let server = machine.serve();
@@ -211,7 +211,7 @@ fn what_waits_when_the_server_starts_is_raised_and_old_news_is_not() {
 }
 
 #[test]
-fn a_session_keeps_its_row_and_reason_while_its_process_lives() {
+fn a_session_is_listed_with_its_reason_until_its_process_ends() {
     let machine = Machine::new(PROGRAM);
     let agents = waiting_agents(&machine);
     let server = machine.serve();
@@ -241,7 +241,7 @@ fn a_session_keeps_its_row_and_reason_while_its_process_lives() {
 }
 
 #[test]
-fn the_first_list_after_a_start_is_right() {
+fn the_first_ps_lists_all_sessions_or_reports_that_reading_continues() {
     let machine = Machine::new(PROGRAM);
     let _agents = waiting_agents(&machine);
     let output = machine.command(&["ps", "--json"]).output().unwrap();
@@ -289,7 +289,7 @@ fn stays_listed(server: &Server, expected: &[(&str, u32)]) {
 }
 
 #[test]
-fn a_session_that_is_taken_up_again_has_one_row_and_a_restart_changes_nothing() {
+fn a_resumed_session_is_listed_once_also_after_a_server_restart() {
     let machine = Machine::new(PROGRAM);
     drop(codex(&machine, FINISHED, None));
     let server = machine.serve();
@@ -311,7 +311,7 @@ fn a_session_that_is_taken_up_again_has_one_row_and_a_restart_changes_nothing() 
 }
 
 #[test]
-fn what_a_daemon_keeps_is_listed_while_its_user_is_there() {
+fn a_session_held_by_a_codex_daemon_is_listed_while_a_client_runs() {
     let machine = Machine::new(PROGRAM);
     drop(codex(&machine, FINISHED, None));
     let cwd = machine.home().join("work").join(FINISHED);

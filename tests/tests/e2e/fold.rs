@@ -150,7 +150,7 @@ fn check(name: &str) {
 /// Only the log decides: the time at which a reducer is created does not affect the result. (The program creates it
 /// with the time of the first live record, and with the `created_at` of the first event when it folds the log again.)
 #[test]
-fn the_moment_a_reducer_is_made_leaves_no_trace() {
+fn folding_does_not_depend_on_the_creation_time_of_the_reducer() {
     let (_, kept) = play("claude/S14-resume-fork");
     for kept in kept.iter().filter(|k| !k.events.is_empty()) {
         let fold = |at: Timestamp| {
@@ -167,7 +167,7 @@ fn the_moment_a_reducer_is_made_leaves_no_trace() {
 /// A batch may wait for a slow disk while a deadline passes; the conclusions drawn in that time must follow from the
 /// log as well.
 #[test]
-fn a_batch_that_waited_while_a_deadline_passed() {
+fn folding_matches_live_state_if_a_batch_waited_past_a_deadline() {
     let mut world = World::new(1_795_149_430_665);
     let name = session(1);
     let path = world.home().join(format!(".claude/projects/-proj/{name}.jsonl"));
@@ -257,7 +257,7 @@ fn told_title(kept: &StoredSession) -> Option<String> {
 }
 
 #[test]
-fn recorded_sessions_are_called_by_their_last_task() {
+fn recorded_sessions_are_titled_by_their_last_task() {
     let mut titles = Vec::new();
     for recording in [
         "claude/S12-subagent",

@@ -73,7 +73,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn installed_and_taken_out_the_settings_are_as_they_were() {
+fn uninstalling_hooks_restores_the_original_settings() {
     let here = HooksMachine::new();
     assert_eq!(here.states(), ["claude not_installed", "codex not_installed", "gemini not_installed"]);
     let said = here.hooks(&["install", "--yes"]);
@@ -105,7 +105,7 @@ fn installed_and_taken_out_the_settings_are_as_they_were() {
 }
 
 #[test]
-fn the_data_directory_is_always_named() {
+fn installed_hook_commands_always_name_the_data_directory() {
     let here = HooksMachine::new();
     let home = here.machine.home();
     let usual = home.join(".local/share/capture");
@@ -129,7 +129,7 @@ fn the_data_directory_is_always_named() {
 }
 
 #[test]
-fn nothing_is_changed_before_somebody_agreed() {
+fn hooks_install_changes_nothing_without_confirmation() {
     let here = HooksMachine::new();
     let said = here.hooks(&["install", "--dry-run"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -156,7 +156,7 @@ fn nothing_is_changed_before_somebody_agreed() {
 }
 
 #[test]
-fn one_that_is_refused_does_not_stop_the_others() {
+fn a_refused_settings_file_does_not_stop_installation_for_other_agents() {
     let here = HooksMachine::new();
     let cut = "{\n  \"model\": \"opus\",\n";
     fs::write(here.claude(), cut).unwrap();
@@ -172,7 +172,7 @@ fn one_that_is_refused_does_not_stop_the_others() {
 }
 
 #[test]
-fn only_agents_that_are_here_are_meant() {
+fn hooks_are_installed_only_for_agents_with_a_home_directory() {
     let here = HooksMachine::new();
     fs::remove_dir_all(here.machine.home().join(".gemini")).unwrap();
     assert_eq!(here.hooks(&["install", "--yes"]).code, Some(0));
@@ -186,7 +186,7 @@ fn only_agents_that_are_here_are_meant() {
 }
 
 #[test]
-fn homes_that_are_elsewhere_are_found_and_links_stay() {
+fn hooks_in_a_custom_config_dir_are_installed_through_a_symlink() {
     let here = HooksMachine::new();
     let elsewhere = here.machine.project().join("claude home");
     fs::create_dir(&elsewhere).unwrap();
@@ -203,7 +203,7 @@ fn homes_that_are_elsewhere_are_found_and_links_stay() {
 }
 
 #[test]
-fn status_says_what_is_wrong() {
+fn hooks_status_lists_every_problem() {
     let here = HooksMachine::new();
     let old = "{\"disableAllHooks\": true, \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"'/gone/capture' hook claude # capture-hook\"}]}]}}";
     fs::write(here.claude(), old).unwrap();
@@ -251,7 +251,7 @@ fn answered(here: &HooksMachine, answer: &[u8]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn on_a_terminal_it_asks() {
+fn hooks_install_asks_for_confirmation_on_a_terminal() {
     let here = HooksMachine::new();
     for no in ["n\n", "\n", "yup\n"] {
         let (code, said) = answered(&here, no.as_bytes());

@@ -82,7 +82,7 @@ impl HookVersionsMachine {
 }
 
 #[test]
-fn only_events_that_the_version_knows_are_installed() {
+fn only_hook_events_supported_by_the_agent_version_are_installed() {
     let here = HookVersionsMachine::new();
     here.machine.agent_version(Claude, "2.0.60");
     assert_eq!(here.install(&[]).code, Some(0));
@@ -130,7 +130,7 @@ fn only_events_that_the_version_knows_are_installed() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
+fn hooks_installed_before_the_agent_are_checked_once_it_appears() {
     let here = HookVersionsMachine::new();
     let said = here.install(&[]);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -147,7 +147,7 @@ fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
 }
 
 #[test]
-fn what_is_not_known_is_refused() {
+fn hooks_are_not_installed_for_an_unknown_or_unsupported_version() {
     let here = HookVersionsMachine::new();
     // The agent was used here, started by a path or an alias.
     fs::write(here.machine.claude("5a6b7c8d-0000-4000-8000-000000000001"), "{}\n").unwrap();
@@ -172,7 +172,7 @@ fn what_is_not_known_is_refused() {
 }
 
 #[test]
-fn force_installs_all_and_tells_the_risk() {
+fn force_installs_all_hook_events_and_reports_the_risk() {
     let here = HookVersionsMachine::new();
     for (version, why) in [
         (None, "`claude` is not on the PATH"),
@@ -201,7 +201,7 @@ fn force_installs_all_and_tells_the_risk() {
 }
 
 #[test]
-fn a_running_server_notices_an_older_agent() {
+fn a_running_server_reports_hooks_unsupported_after_a_downgrade() {
     let here = HookVersionsMachine::new();
     // Installed by npm.
     let package = here.machine.home().join("node_modules/@anthropic-ai/claude-code");
@@ -231,7 +231,7 @@ fn a_running_server_notices_an_older_agent() {
 }
 
 #[test]
-fn other_agents_skip_what_they_do_not_know() {
+fn unsupported_hook_events_do_not_harm_codex_and_gemini() {
     let here = HookVersionsMachine::new();
     here.machine.agent_version(Codex, "0.169.0");
     here.machine.agent_version(Gemini, "0.61.0");

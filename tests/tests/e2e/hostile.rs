@@ -147,7 +147,7 @@ fn is_harmless(what: &str, shown: &str) {
 }
 
 #[test]
-fn no_command_shows_what_would_take_over_a_terminal() {
+fn no_command_prints_hostile_text_unescaped() {
     let here = HostileMachine::new();
     here.say_all();
     let approval = here.approval();
@@ -227,7 +227,7 @@ fn no_command_shows_what_would_take_over_a_terminal() {
 }
 
 #[test]
-fn a_list_that_is_watched_shows_only_sequences_of_its_own() {
+fn ps_watch_emits_no_escape_sequences_of_session_text() {
     let here = HostileMachine::new();
     here.say_all();
     let mut user = User::start(&here.machine, "\"$PROGRAM\" ps --all --watch");
@@ -244,7 +244,7 @@ fn a_list_that_is_watched_shows_only_sequences_of_its_own() {
 }
 
 #[test]
-fn json_in_a_pipe_is_escaped_and_the_same_value() {
+fn piped_json_escapes_control_characters_and_keeps_the_value() {
     let here = HostileMachine::new();
     here.say_all();
     for arguments in [&["show", &here.id, "--json"][..], &["events", &here.id, "--json"], &["ps", "--all", "--json"]] {
@@ -276,7 +276,7 @@ fn unread(machine: &Machine, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn output_that_nobody_reads_ends_a_command_quietly() {
+fn a_closed_stdout_ends_every_command_quietly() {
     let here = HostileMachine::new();
     here.say_all();
     fs::write(here.machine.project().join("text"), EVIL).unwrap();

@@ -390,7 +390,7 @@ fn compare(who: &str, wanted: &BTreeMap<String, usize>, found: &BTreeMap<String,
 }
 
 #[test]
-fn killed_at_random_points_nothing_is_lost_doubled_or_altered() {
+fn no_record_is_lost_duplicated_or_altered_by_random_server_kills() {
     let kills = number_from_env("KILLS", 50);
     let seed = number_from_env("SEED", 1) as u64;
     let machine = Arc::new(Machine::new(PROGRAM));

@@ -24,7 +24,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn endpoint_appears_when_it_answers_and_goes_when_it_ends() {
+fn endpoint_file_exists_only_while_the_server_answers() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let answer = server.client.get("/healthz").unwrap();
@@ -41,7 +41,7 @@ fn endpoint_appears_when_it_answers_and_goes_when_it_ends() {
 
 /// A signal sent as soon as the server can be found stops it cleanly, as at any later time.
 #[test]
-fn a_server_asked_to_end_as_soon_as_it_is_found_ends_in_order() {
+fn sigterm_right_after_the_start_stops_the_server_cleanly() {
     let machine = Machine::new(PROGRAM);
     let found = machine.data().join("endpoint.json");
     for round in 1..=10 {
@@ -58,7 +58,7 @@ fn a_server_asked_to_end_as_soon_as_it_is_found_ends_in_order() {
 }
 
 #[test]
-fn killed_it_leaves_an_endpoint_that_the_next_one_replaces() {
+fn the_endpoint_file_of_a_killed_server_is_replaced() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let pid = server.pid();
@@ -69,7 +69,7 @@ fn killed_it_leaves_an_endpoint_that_the_next_one_replaces() {
 }
 
 #[test]
-fn a_thread_that_panics_ends_the_server_with_its_name() {
+fn a_panicking_thread_stops_the_server_and_is_named_in_the_log() {
     let machine = Machine::new(env!("CARGO_BIN_EXE_faulty-server"));
     let mut server = machine.serve();
     assert_eq!(server.client.get("/healthz").unwrap().status, 200);
@@ -95,7 +95,7 @@ fn a_thread_that_panics_ends_the_server_with_its_name() {
 
 /// T23.
 #[test]
-fn a_second_one_is_refused_and_told_who_is_there() {
+fn a_second_server_is_refused_with_the_pid_of_the_first() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (mut second, log) = machine.launch();
@@ -108,7 +108,7 @@ fn a_second_one_is_refused_and_told_who_is_there() {
 }
 
 #[test]
-fn what_it_keeps_is_its_owners_alone() {
+fn files_of_the_server_are_accessible_only_to_their_owner() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let data = machine.data();
@@ -130,7 +130,7 @@ fn what_it_keeps_is_its_owners_alone() {
 }
 
 #[test]
-fn tokens_open_what_they_are_for() {
+fn each_token_grants_only_the_access_of_its_scope() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let with = |token: &str| {
@@ -156,7 +156,7 @@ fn tokens_open_what_they_are_for() {
 
 /// The list names a directory by the user's symlink to it, while the agent reports the real path.
 #[test]
-fn nothing_of_an_ignored_directory_is_stored_by_whichever_way_it_is_reached() {
+fn sessions_in_an_ignored_directory_are_never_stored() {
     let machine = Machine::new(PROGRAM);
     let real = machine.project().join("real/plans");
     fs::create_dir_all(&real).unwrap();

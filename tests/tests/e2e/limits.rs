@@ -27,7 +27,7 @@ fn listed(machine: &Machine, more: &[&str]) -> usize {
 }
 
 #[test]
-fn all_sessions_are_listed_page_after_page_in_whatever_state() {
+fn ps_lists_sessions_of_every_state_across_pages() {
     const SESSIONS: usize = 1_050;
     let machine = Machine::new(PROGRAM);
     for n in 1..=SESSIONS as u64 {
@@ -67,7 +67,7 @@ fn all_sessions_are_listed_page_after_page_in_whatever_state() {
 }
 
 #[test]
-fn a_label_too_many_is_refused_and_nothing_of_the_request_is_done() {
+fn a_request_exceeding_the_label_limit_is_refused_entirely() {
     let machine = Machine::new(PROGRAM);
     let name = session(1);
     append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), "/work", "question"));
@@ -123,7 +123,7 @@ fn notes_are_written_listed_and_found() {
 }
 
 #[test]
-fn a_reader_that_has_enough_ends_a_command_quietly() {
+fn a_command_whose_output_pipe_is_closed_reports_no_error() {
     let machine = Machine::new(PROGRAM);
     let name = session(1);
     append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), "/work", &"question ".repeat(20_000)));
@@ -149,7 +149,7 @@ fn a_reader_that_has_enough_ends_a_command_quietly() {
 }
 
 #[test]
-fn the_memory_of_an_import_is_given_back() {
+fn memory_used_by_an_import_is_released() {
     const SESSIONS: u64 = 24;
     const ANSWERS: u64 = 40;
     const ANSWER_BYTES: usize = 60_000;

@@ -128,7 +128,7 @@ fn with_a_session(machine: &Machine) -> (Server, String) {
 }
 
 #[test]
-fn tools_read_what_sessions_do_without_secrets_and_within_bounds() {
+fn mcp_read_tools_return_paged_session_data_without_secrets() {
     let machine = Machine::new(PROGRAM);
     let (server, id) = with_a_session(&machine);
     let mut client = McpClient::start(&mut machine.command(&["mcp"]));
@@ -210,7 +210,7 @@ fn tools_read_what_sessions_do_without_secrets_and_within_bounds() {
 }
 
 #[test]
-fn a_wait_ends_with_the_state_or_its_limit_and_reports_progress() {
+fn wait_for_status_returns_at_the_state_or_timeout_with_progress() {
     let machine = Machine::new(PROGRAM);
     let (_server, id) = with_a_session(&machine);
     let mut client = McpClient::start(&mut machine.command(&["mcp"]));
@@ -230,7 +230,7 @@ fn a_wait_ends_with_the_state_or_its_limit_and_reports_progress() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn mcp_errors_state_the_cause() {
     let machine = Machine::new(PROGRAM);
     let (_server, id) = with_a_session(&machine);
     let mut client = McpClient::start(&mut machine.command(&["mcp"]));
@@ -252,7 +252,7 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
-fn without_a_server_the_protocol_is_answered_and_a_call_says_why() {
+fn mcp_without_a_server_lists_tools_and_calls_report_the_cause() {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
     let mut client = McpClient::start(&mut machine.command(&["mcp"]));
@@ -266,7 +266,7 @@ fn without_a_server_the_protocol_is_answered_and_a_call_says_why() {
 }
 
 #[test]
-fn what_changes_something_is_allowed_by_name_and_refused_to_agents() {
+fn mcp_write_tools_need_an_allow_flag_and_are_refused_to_agents() {
     let machine = Machine::new(PROGRAM);
     let (_server, id) = with_a_session(&machine);
     let mut client = McpClient::start(&mut machine.command(&["mcp", "--allow", "label"]));
@@ -316,7 +316,7 @@ async fn call_all(client: &RunningService<RoleClient, ()>, id: &str) -> Vec<Stri
 }
 
 #[test]
-fn another_client_lists_and_calls_every_tool_over_both_transports() {
+fn a_third_party_mcp_client_calls_every_read_tool_over_both_transports() {
     let machine = Machine::new(PROGRAM);
     let (_server, id) = with_a_session(&machine);
     let (by_pipe, by_http) = with_a_runtime(async {
@@ -357,7 +357,7 @@ fn call_of(tool: &str, arguments: &Value) -> Value {
 }
 
 #[test]
-fn over_http_the_scope_decides_and_secrets_stay() {
+fn mcp_over_http_enforces_token_scopes_and_redacts_secrets() {
     let machine = Machine::new(PROGRAM);
     machine.configure("[mcp]\nallow = [\"label\"]\n");
     let (server, id) = with_a_session(&machine);

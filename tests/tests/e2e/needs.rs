@@ -101,7 +101,7 @@ fn case(own: Status, below: Option<Status>, found: &[Found]) -> Value {
 }
 
 #[test]
-fn the_page_has_current_cases_of_needs() {
+fn the_committed_attention_cases_for_the_web_page_are_current() {
     let (open, seen) = (FindingState::Open, FindingState::Acknowledged);
     let mut several: Vec<Vec<Found>> = vec![
         vec![],

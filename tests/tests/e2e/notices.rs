@@ -115,7 +115,7 @@ impl Drop for NoticesMachine {
 }
 
 #[test]
-fn an_approval_of_a_run_is_told_once_over_each_channel() {
+fn each_channel_notifies_once_per_approval() {
     let here = NoticesMachine::new("");
     let session = here.start("one");
     here.done(&["send", "one", "ask to delete it\n"]);
@@ -154,7 +154,7 @@ fn an_approval_of_a_run_is_told_once_over_each_channel() {
 }
 
 #[test]
-fn what_is_answered_within_the_debounce_is_not_told() {
+fn an_approval_answered_within_the_debounce_is_not_notified() {
     let here = NoticesMachine::new("rules = [{ kind = \"approval\", debounce_ms = 3000 }]\n");
     let (one, two) = (here.start("one"), here.start("two"));
     here.done(&["send", "one", "ask first\n"]);
@@ -172,7 +172,7 @@ fn what_is_answered_within_the_debounce_is_not_told() {
 }
 
 #[test]
-fn who_acknowledges_a_finding_is_not_told_of_it_again() {
+fn a_finding_can_be_acknowledged_until_it_is_resolved() {
     let here = NoticesMachine::new("rules = [{ kind = \"approval\", loudness = \"off\" }]\n");
     let session = here.start("one");
     here.done(&["send", "one", "ask to go\n"]);
@@ -195,7 +195,7 @@ fn who_acknowledges_a_finding_is_not_told_of_it_again() {
 }
 
 #[test]
-fn a_channel_can_be_tried() {
+fn notify_test_sends_over_every_channel() {
     let here = NoticesMachine::new("");
     let receipts: Value = serde_json::from_str(&here.done(&["notify", "test", "--json"])).unwrap();
     let outcomes: Vec<_> = receipts["receipts"].as_array().unwrap().iter().map(|r| r["outcome"].clone()).collect();
@@ -208,7 +208,7 @@ fn a_channel_can_be_tried() {
 }
 
 #[test]
-fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
+fn a_queued_prompt_is_delivered_only_when_the_session_waits_for_one() {
     let here = NoticesMachine::new("rules = [{ loudness = \"off\" }]\n");
     let session = here.start("one");
     here.done(&["send", "one", "ask to go\n"]);
@@ -246,7 +246,7 @@ fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
 
 /// The actions of the user's rules for findings run once, after their finding, and never by typing keys at a dialog.
 #[test]
-fn actions_follow_their_finding_once() {
+fn each_action_runs_once_after_its_finding() {
     let here = NoticesMachine::new(
         "rules = [{ loudness = \"off\" }]\n\
          [[actions]]\non = [\"approval\"]\ndo = \"note\"\ntext = \"look at this\"\n\

@@ -90,7 +90,7 @@ fn metric(requests: &[Delivered], name: &str) -> Option<Metric> {
 }
 
 #[test]
-fn a_collector_gets_calls_turns_and_states_as_they_come() {
+fn tool_calls_turns_and_states_are_exported_to_a_collector_live() {
     let machine = Machine::new(PROGRAM);
     let collector = Receiver::start();
     // Records written before the server started are history.
@@ -165,7 +165,7 @@ fn a_collector_gets_calls_turns_and_states_as_they_come() {
 }
 
 #[test]
-fn what_a_collector_does_not_take_is_sent_again_or_counted() {
+fn busy_collectors_are_retried_and_rejected_spans_are_counted() {
     let machine = Machine::new(PROGRAM);
     let collector = Receiver::start();
     configured(&machine, &collector, "metrics = false\ntexts = true");
@@ -193,7 +193,7 @@ fn what_a_collector_does_not_take_is_sent_again_or_counted() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_is_said_and_disturbs_nobody() {
+fn an_unreachable_collector_is_reported_and_the_server_stays_healthy() {
     let machine = Machine::new(PROGRAM);
     // A port without a listener.
     let gone = Receiver::start();

@@ -200,7 +200,7 @@ fn a_prompt_with_reads_is_answered_in_all_four_apis() {
 }
 
 #[test]
-fn what_is_piped_in_goes_before_the_prompt() {
+fn piped_input_is_added_to_the_prompt() {
     let house = House::new(Api::Anthropic, Script::default().lane("summarize", [say("A summary.")]));
     let mut command = house.command(&["run", "--json", "summarize this"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -213,7 +213,7 @@ fn what_is_piped_in_goes_before_the_prompt() {
 }
 
 #[test]
-fn without_a_person_nothing_but_reads_is_done() {
+fn only_reads_are_executed_without_a_user() {
     let script = Script::default().lane(
         "edit",
         [
@@ -236,7 +236,7 @@ fn without_a_person_nothing_but_reads_is_done() {
 }
 
 #[test]
-fn the_person_at_the_terminal_decides_and_only_after_the_question() {
+fn input_typed_before_a_permission_prompt_does_not_answer_it() {
     let command = "env > environment; echo ran >> count";
     let script = Script::default().lane(
         "edit",
@@ -312,7 +312,7 @@ fn a_terminal_shows_the_text_of_the_model_while_it_arrives() {
 
 /// An edit of `notes.txt` that changed after it was read.
 #[test]
-fn an_edit_that_would_be_refused_is_refused_without_a_question() {
+fn an_edit_that_cannot_apply_is_refused_without_a_prompt() {
     let write = |content: &str| call(tool("write", json!({ "path": "notes.txt", "content": content })));
     let script = Script::default().lane(
         "edit",
@@ -351,7 +351,7 @@ fn an_edit_that_would_be_refused_is_refused_without_a_question() {
 }
 
 #[test]
-fn what_a_refusal_would_tell_of_a_secret_file_is_asked_about_and_changes_nothing() {
+fn an_edit_probing_a_secret_file_needs_permission_and_changes_nothing() {
     let guess = || call(tool("edit", json!({ "path": ".env", "edits": [{ "old": "PASSWORD=guess", "new": "x" }] })));
     let script = Script::default().lane("edit", [guess(), guess(), say("It is done.")]);
     let house = House::new(Api::Anthropic, script);
@@ -374,7 +374,7 @@ fn what_a_refusal_would_tell_of_a_secret_file_is_asked_about_and_changes_nothing
 }
 
 #[test]
-fn session_at_an_edit_allows_further_edits_and_asks_about_protected_files() {
+fn allowing_edits_for_the_session_excludes_protected_files() {
     let write = |path: &str| call(tool("write", json!({ "path": path, "content": "x\n" })));
     let again = tool("edit", json!({ "path": "notes.txt", "edits": [{ "old": "first", "new": "1st" }] }));
     let script = Script::default().lane(
@@ -421,7 +421,7 @@ fn session_at_an_edit_allows_further_edits_and_asks_about_protected_files() {
 }
 
 #[test]
-fn a_question_stands_after_ctrl_d_and_after_a_stop() {
+fn a_permission_prompt_survives_ctrl_d_and_sigstop() {
     let script = Script::default().lane("work", [call(tool("bash", json!({ "command": "touch made" }))), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
     let mut user = house.at_terminal("work");
@@ -444,7 +444,7 @@ fn a_question_stands_after_ctrl_d_and_after_a_stop() {
 }
 
 #[test]
-fn a_question_without_a_server_says_which_rule_would_allow_it_with_one() {
+fn a_permission_prompt_without_a_server_names_the_matching_rule() {
     let script = Script::default().lane("work", [call(tool("bash", json!({ "command": "make test" }))), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
     super::approvals::save_policy(
@@ -460,7 +460,7 @@ fn a_question_without_a_server_says_which_rule_would_allow_it_with_one() {
 }
 
 #[test]
-fn a_policy_that_is_not_in_force_is_what_the_first_line_says() {
+fn the_first_line_reports_a_policy_that_is_not_in_force() {
     let script = Script::default()
         .lane("work", [call(tool("read", json!({ "path": "notes.txt" }))), say("Done.")])
         .lane("plan", [say("Planned.")]);
@@ -486,7 +486,7 @@ fn a_policy_that_is_not_in_force_is_what_the_first_line_says() {
 }
 
 #[test]
-fn a_change_that_was_not_shown_is_not_made() {
+fn an_approved_edit_is_not_applied_if_the_file_changed_meanwhile() {
     let house = House::new(Api::Anthropic, Script::default().lane("edit", [call(edit()), say("It is done.")]));
     let mut user = house.at_terminal("edit the notes");
     user.expect("+2nd line");
@@ -501,7 +501,7 @@ fn a_change_that_was_not_shown_is_not_made() {
 }
 
 #[test]
-fn blank_lines_push_nothing_off_the_screen() {
+fn blank_lines_cannot_hide_part_of_a_command() {
     let blank = "\n".repeat(60);
     let command = format!("echo safe\n{blank}rm -rf ~/gone\n{blank}echo safe");
     let script =
@@ -517,7 +517,7 @@ fn blank_lines_push_nothing_off_the_screen() {
 }
 
 #[test]
-fn a_gateway_that_a_variable_names_gets_the_requests_and_no_other_host_the_key() {
+fn the_base_url_variable_is_used_or_refused_if_invalid() {
     let house = House::new(Api::Anthropic, Script::default().lane("where", [say("Here.")]));
     house.machine.configure("autostart = false\n[agent]\nmodel = \"anthropic/claude-sonnet-4-5\"\n");
     let run = |address: &str, prompt: &str| {
@@ -542,7 +542,7 @@ fn a_gateway_that_a_variable_names_gets_the_requests_and_no_other_host_the_key()
 }
 
 #[test]
-fn a_mode_accepts_edits_and_an_interrupt_ends_the_turn() {
+fn accept_edits_mode_allows_edits_but_asks_about_commands() {
     let script = Script::default().lane(
         "edit",
         [
@@ -567,7 +567,7 @@ fn a_mode_accepts_edits_and_an_interrupt_ends_the_turn() {
 }
 
 #[test]
-fn a_session_that_was_killed_goes_on_and_runs_nothing_twice() {
+fn a_killed_session_continues_without_repeating_a_command() {
     let script = Script::default()
         .lane(
             "append",
@@ -600,7 +600,7 @@ fn a_session_that_was_killed_goes_on_and_runs_nothing_twice() {
 }
 
 #[test]
-fn limits_end_a_prompt_with_their_own_code() {
+fn a_prompt_stopped_by_a_limit_exits_with_3() {
     let reads =
         || Script::default().lane("read", vec![call(tool("read", json!({ "path": "notes.txt" }))), say("Done.")]);
     let house = House::new(Api::Anthropic, reads());
@@ -629,7 +629,7 @@ fn limits_end_a_prompt_with_their_own_code() {
 }
 
 #[test]
-fn what_cannot_be_meant_and_what_is_not_allowed_says_why() {
+fn invalid_or_forbidden_agent_runs_are_refused_with_the_reason() {
     let house = House::new(Api::Anthropic, Script::default());
     for (words, code, told) in [
         (&["--mode", "auto", "x"][..], 2, "sandbox"),
@@ -660,7 +660,7 @@ fn what_cannot_be_meant_and_what_is_not_allowed_says_why() {
 }
 
 #[test]
-fn the_server_sees_its_sessions() {
+fn the_server_records_sessions_of_our_own_agent() {
     let script =
         Script::default().lane("notes", [call(tool("read", json!({ "path": "notes.txt" }))), say("Two lines.")]);
     let house = House::new(Api::Anthropic, script);
@@ -683,7 +683,7 @@ fn the_server_sees_its_sessions() {
 }
 
 #[test]
-fn instructions_are_told_as_files_and_not_as_the_system() {
+fn repository_instructions_are_sent_as_context_not_as_system_prompt() {
     let house = House::new(Api::Anthropic, Script::default().lane("notes", [say("Two lines.")]));
     let project = house.machine.project();
     fs::create_dir_all(project.join(".git")).unwrap();
@@ -713,7 +713,7 @@ fn instructions_are_told_as_files_and_not_as_the_system() {
 }
 
 #[test]
-fn failures_are_repeated_as_often_as_configured_and_as_the_provider_says() {
+fn failed_requests_are_retried_as_configured_unless_retry_after_is_long() {
     let busy = |times| Step::Fail { status: 529, retry_after: None, times };
     let house = House::new(Api::Anthropic, Script::default().lane("read", [busy(1), say("Done.")]));
     let run = house.run(&["read"]);
@@ -731,7 +731,7 @@ fn failures_are_repeated_as_often_as_configured_and_as_the_provider_says() {
 }
 
 #[test]
-fn a_request_that_is_called_invalid_is_kept() {
+fn a_request_rejected_as_invalid_is_saved_to_a_file() {
     let invalid = Step::Fail { status: 400, retry_after: None, times: 9 };
     let house = House::new(Api::Anthropic, Script::default().lane("read", [invalid]));
     let run = house.run(&["read the notes"]);
@@ -745,7 +745,7 @@ fn a_request_that_is_called_invalid_is_kept() {
 }
 
 #[test]
-fn limits_and_the_level_of_thinking_are_told_and_sent() {
+fn limits_are_printed_and_the_thinking_level_is_validated() {
     let script = || Script::default().lane("notes", [say("Two lines.")]);
     let house = House::with(Api::Anthropic, script(), "thinking = \"low\"\nbudget = { calls = 7 }");
     let run = house.run(&["--max-cost", "0.5", "--max-turns", "3", "--thinking", "high", "Read the notes"]);
@@ -762,7 +762,7 @@ fn limits_and_the_level_of_thinking_are_told_and_sent() {
 }
 
 #[test]
-fn a_price_that_is_not_known_is_not_a_price_of_nothing() {
+fn an_unknown_price_is_stored_as_unknown_cost() {
     let script = || Script::default().lane("notes", [say("Two lines.")]);
     for (api, is_known) in [(Api::Anthropic, true), (Api::Chat, false)] {
         let house = House::new(api, script());
@@ -777,7 +777,7 @@ fn a_price_that_is_not_known_is_not_a_price_of_nothing() {
 }
 
 #[test]
-fn a_session_beside_the_directories_is_found() {
+fn a_session_file_outside_a_project_directory_is_found() {
     let script = Script::default().lane("notes", [say("Two lines.")]).lane("again", [say("Still two.")]);
     let house = House::new(Api::Anthropic, script);
     assert_eq!(house.run(&["Read the notes"]).code, Some(0));

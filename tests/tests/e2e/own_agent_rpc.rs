@@ -262,7 +262,7 @@ const NOT_OURS: [&str; 11] = [
 ];
 
 #[test]
-fn a_recording_of_pi_is_answered_as_pi_answered() {
+fn replayed_pi_rpc_commands_are_answered_like_pi() {
     let house = House::new(Api::Anthropic, script());
     let mut client = Client::start(&house, &[]);
     let lines: Vec<Value> = RECORDING.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -338,7 +338,7 @@ fn a_recording_of_pi_is_answered_as_pi_answered() {
 
 /// The fields of the answers that the client of pi 1.6.0 reads (`dist/modes/rpc/rpc-client.js`).
 #[test]
-fn a_message_that_was_taken_says_what_becomes_of_it() {
+fn accepted_messages_report_whether_they_started_a_turn_or_were_queued() {
     let script = Script::default()
         .lane("hang", [Step::Answer(vec![Part::Say(HANGING.to_owned()), Part::Until("go".to_owned())])])
         .lane("steer", [say("Steered.")])
@@ -362,7 +362,7 @@ fn a_message_that_was_taken_says_what_becomes_of_it() {
 }
 
 #[test]
-fn background_commands_that_end_with_a_session_are_told_to_the_program() {
+fn background_commands_stopped_with_a_session_are_reported_to_the_client() {
     let serve = tool("bash", json!({ "command": "sleep 600", "background": true }));
     let house = House::new(Api::Anthropic, Script::default().lane("serve", [call(serve), say("It runs.")]));
     let mut client = Client::start(&house, &[]);
@@ -375,7 +375,7 @@ fn background_commands_that_end_with_a_session_are_told_to_the_program() {
 }
 
 #[test]
-fn the_client_is_asked_and_only_a_yes_allows() {
+fn only_a_confirmation_by_the_rpc_client_allows_a_call() {
     let edit = || call(tool("edit", json!({ "path": "notes.txt", "edits": [{ "old": "second", "new": "2nd" }] })));
     let question = json!({ "question": "Which one?", "options": ["left", "right"] });
     let script = Script::default()
@@ -420,7 +420,7 @@ fn the_client_is_asked_and_only_a_yes_allows() {
 }
 
 #[test]
-fn what_is_not_available_says_so_and_our_own_words_work() {
+fn unavailable_rpc_commands_are_refused_and_our_extensions_work() {
     let reads = || [call(tool("read", json!({ "path": "notes.txt" }))), say("Done.")];
     let script = Script::default().lane("read", reads()).lane("more", reads());
     let house = House::new(Api::Anthropic, script);
@@ -485,7 +485,7 @@ fn what_is_not_available_says_so_and_our_own_words_work() {
 }
 
 #[test]
-fn the_end_of_its_input_and_signals_end_all_it_runs() {
+fn rpc_mode_stops_running_commands_at_end_of_input_or_sigterm() {
     let sleep = || Script::default().lane("sleep", [call(tool("bash", json!({ "command": "exec sleep 7777" })))]);
     for how in [None, Some(Signal::TERM)] {
         let house = House::new(Api::Anthropic, sleep());
@@ -508,7 +508,7 @@ fn the_end_of_its_input_and_signals_end_all_it_runs() {
 }
 
 #[test]
-fn what_it_may_not_do_is_refused_before_it_begins() {
+fn invalid_or_forbidden_rpc_invocations_are_refused() {
     let house = House::new(Api::Anthropic, Script::default());
     for (words, code, told) in [
         (

@@ -93,7 +93,7 @@ const POLICY: &str = "version = 1\n\
     [[rule]]\nname = \"never\"\ndecision = \"deny\"\ncommand = [\"touch\", \"never\"]\nreason = \"not here\"\n";
 
 #[test]
-fn rules_and_people_elsewhere_decide_and_it_is_recorded() {
+fn decisions_by_rules_and_by_remote_users_are_recorded() {
     let script = Script::default().lane(
         "work",
         [
@@ -176,7 +176,7 @@ fn rules_and_people_elsewhere_decide_and_it_is_recorded() {
 }
 
 #[test]
-fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
+fn the_first_answer_from_the_terminal_or_the_server_decides() {
     let script =
         Script::default().lane("work", [bash("touch elsewhere"), bash("touch here"), bash("touch none"), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
@@ -216,7 +216,7 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
 }
 
 #[test]
-fn the_own_terminal_allows_for_the_session_and_denies_with_a_reason() {
+fn the_agents_terminal_accepts_session_grants_and_denials_with_a_reason() {
     let script = Script::default().lane(
         "work",
         [bash("make nothing; true"), bash("make nothing; true"), bash("make all"), bash("touch b"), say("Done.")],
@@ -245,7 +245,7 @@ fn the_own_terminal_allows_for_the_session_and_denies_with_a_reason() {
 }
 
 #[test]
-fn the_own_terminal_saves_a_rule_that_was_shown() {
+fn the_agents_terminal_saves_a_rule_only_after_confirmation() {
     let script = Script::default().lane("work", [bash("touch b"), bash("touch c"), bash("touch b"), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
     let _server = house.machine.serve();
@@ -274,7 +274,7 @@ fn the_own_terminal_saves_a_rule_that_was_shown() {
 }
 
 #[test]
-fn session_at_an_edit_is_recorded_as_what_the_person_granted() {
+fn allowing_edits_for_the_session_is_audited_as_a_grant() {
     let script = Script::default().lane(
         "work",
         [
@@ -345,7 +345,7 @@ fn ending_a_turn_withdraws_its_question() {
 }
 
 #[test]
-fn git_reads_without_the_programs_of_the_repository() {
+fn an_automatically_allowed_git_status_runs_no_repository_hooks() {
     let script = Script::default().lane("work", [bash("git status"), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
     let project = house.machine.project();
@@ -370,7 +370,7 @@ fn git_reads_without_the_programs_of_the_repository() {
 }
 
 #[test]
-fn reads_are_free_and_recorded() {
+fn read_only_commands_run_unasked_and_are_recorded() {
     let script = Script::default().lane("work", [bash("pwd && ls"), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
     let server = house.machine.serve();
@@ -395,7 +395,7 @@ fn reads_are_free_and_recorded() {
 }
 
 #[test]
-fn a_request_that_nobody_answers_in_time_is_not_done() {
+fn a_request_that_times_out_is_not_executed() {
     let script = Script::default().lane("work", [bash("touch made"), say("I could not.")]);
     let house = House::new(Api::Anthropic, script);
     let server = house.machine.serve();
@@ -421,7 +421,7 @@ fn a_request_that_nobody_answers_in_time_is_not_done() {
 }
 
 #[test]
-fn a_server_that_dies_allows_nothing() {
+fn a_request_pending_when_the_server_dies_needs_the_users_answer() {
     // Without a user at a terminal.
     let script = Script::default().lane("work", [bash("touch made"), say("I could not.")]);
     let house = House::new(Api::Anthropic, script);
@@ -456,7 +456,7 @@ fn a_server_that_dies_allows_nothing() {
 }
 
 #[test]
-fn a_decision_reaches_the_agent_through_the_next_server() {
+fn an_approval_made_after_a_server_restart_reaches_the_agent() {
     let script = Script::default().lane("work", [bash("touch made"), say("Done.")]);
     let house = House::new(Api::Anthropic, script);
     let server = house.machine.serve();
@@ -475,7 +475,7 @@ fn a_decision_reaches_the_agent_through_the_next_server() {
 }
 
 #[test]
-fn a_mode_is_recorded_as_what_a_person_granted_and_so_is_what_it_allows() {
+fn accept_edits_mode_and_the_edits_it_allows_are_audited_as_a_grant() {
     let script = Script::default().lane(
         "work",
         [
@@ -518,7 +518,7 @@ fn a_mode_is_recorded_as_what_a_person_granted_and_so_is_what_it_allows() {
 }
 
 #[test]
-fn a_session_says_itself_what_it_does() {
+fn our_own_agent_reports_its_status_to_the_server() {
     let script = Script::default()
         .lane(
             "work",
@@ -593,7 +593,7 @@ fn until_told(word: &str) -> Step {
 }
 
 #[test]
-fn a_message_that_is_sent_while_a_turn_runs_is_taken_into_it() {
+fn a_message_sent_during_a_turn_is_added_to_the_turn() {
     let house = House::new(Api::Anthropic, Script::default().lane("work", [until_told("go"), say("Done.")]));
     let server = house.machine.serve();
     let (run, id) = working(&house, &server, &["work"]);
@@ -607,7 +607,7 @@ fn a_message_that_is_sent_while_a_turn_runs_is_taken_into_it() {
 }
 
 #[test]
-fn a_prompt_that_is_queued_while_a_turn_runs_is_run_after_it() {
+fn a_prompt_queued_during_a_turn_runs_after_the_turn() {
     let script =
         Script::default().lane("work", [until_told("go"), say("Done.")]).lane("then", [say("And that as well.")]);
     let house = House::new(Api::Anthropic, script);
@@ -624,7 +624,7 @@ fn a_prompt_that_is_queued_while_a_turn_runs_is_run_after_it() {
 }
 
 #[test]
-fn a_run_without_a_terminal_is_stopped_and_the_other_commands_name_the_way_on() {
+fn a_run_without_a_terminal_can_be_stopped_but_not_renamed_or_attached() {
     let house = House::new(Api::Anthropic, Script::default().lane("work", [until_told("never"), say("Done.")]));
     let server = house.machine.serve();
     let (run, id) = working(&house, &server, &["work"]);

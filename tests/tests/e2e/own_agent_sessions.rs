@@ -62,7 +62,7 @@ fn has_ended(pid: &Value) {
 }
 
 #[test]
-fn a_session_is_started_and_told_what_to_do() {
+fn a_session_started_over_http_accepts_inputs() {
     let script = Script::default()
         .lane(
             "begin",
@@ -196,7 +196,7 @@ fn a_session_outlives_the_server_that_started_it() {
 }
 
 #[test]
-fn what_cannot_be_started_says_why() {
+fn an_invalid_session_start_is_refused_with_the_reason() {
     let house = House::new(Api::Anthropic, Script::default());
     let server = serve(&house);
     let cwd = house.machine.project();
@@ -277,7 +277,7 @@ fn other_agents_are_started_over_their_protocol() {
 }
 
 #[test]
-fn rules_of_the_user_steer_and_limit_and_other_agents_are_left_alone() {
+fn rules_on_a_loop_finding_steer_and_limit_the_session() {
     let reads = || call(tool("read", json!({ "path": "notes.txt" })));
     let script = Script::default()
         .lane("read", [reads(), reads(), reads(), reads(), hold("I go on", "never", ".")])

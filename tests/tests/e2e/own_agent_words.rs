@@ -22,7 +22,7 @@ use super::own_agent::{House, key, tool};
 const APIS: [Api; 4] = [Api::Anthropic, Api::Responses, Api::Chat, Api::Gemini];
 
 #[test]
-fn an_interrupted_answer_is_sent_as_that_in_every_api() {
+fn a_session_with_an_interrupted_answer_continues_in_every_api() {
     for api in APIS {
         let half = Step::Answer(vec![
             Part::Think("Let me see.".to_owned()),
@@ -47,7 +47,7 @@ fn an_interrupted_answer_is_sent_as_that_in_every_api() {
 }
 
 #[test]
-fn ids_that_come_again_are_taken_by_every_api_also_from_a_file_that_has_them() {
+fn duplicate_tool_call_ids_are_accepted_by_every_api() {
     for api in APIS {
         let again = || {
             let read = tool("read", json!({ "path": "notes.txt" }));
@@ -88,7 +88,7 @@ fn ids_that_come_again_are_taken_by_every_api_also_from_a_file_that_has_them() {
 }
 
 #[test]
-fn what_another_program_wrote_into_a_sessions_file_is_reported_and_the_history_stays() {
+fn foreign_lines_in_a_session_file_are_reported_and_the_history_is_kept() {
     let script = Script::default().lane("notes", [say("Two lines.")]).lane("again", [say("Still two.")]);
     let house = House::new(Api::Anthropic, script);
     assert_eq!(house.run(&["Read the notes"]).code, Some(0));
@@ -108,7 +108,7 @@ fn what_another_program_wrote_into_a_sessions_file_is_reported_and_the_history_s
 }
 
 #[test]
-fn background_commands_that_end_with_the_process_are_named_to_the_person_and_the_model() {
+fn stopped_background_commands_are_reported_to_the_user_and_the_model() {
     let serve = tool("bash", json!({ "command": "sleep 600", "background": true }));
     let script = Script::default().lane("serve", [call(serve), say("It runs.")]).lane("again", [say("Gone.")]);
     let house = House::new(Api::Anthropic, script);
@@ -123,7 +123,7 @@ fn background_commands_that_end_with_the_process_are_named_to_the_person_and_the
 }
 
 #[test]
-fn a_command_that_misses_a_variable_is_told_how_it_is_passed() {
+fn a_missing_variable_is_reported_with_the_setting_that_passes_it() {
     let migrate = tool("bash", json!({ "command": "echo \"$APP_DATABASE_URL is not set\" >&2; exit 1" }));
     let script = Script::default().lane("migrate", [call(migrate), say("It failed.")]);
     let house = House::new(Api::Anthropic, script);
@@ -147,7 +147,7 @@ fn a_command_that_misses_a_variable_is_told_how_it_is_passed() {
 }
 
 #[test]
-fn the_first_line_is_short_and_the_model_has_the_rules_of_the_mode() {
+fn the_first_line_shows_session_model_and_mode() {
     let script = Script::default().lane("plan", [say("Here.")]).lane("ask", [say("There.")]);
     let house = House::new(Api::Anthropic, script);
     let first = house.run(&["plan", "--mode", "plan", "--max-turns", "7"]);
@@ -172,7 +172,7 @@ fn the_first_line_is_short_and_the_model_has_the_rules_of_the_mode() {
 }
 
 #[test]
-fn without_a_policy_every_command_says_what_the_own_agent_does_unasked() {
+fn without_a_policy_doctor_and_policy_explain_the_own_agents_default() {
     let house = House::new(Api::Anthropic, Script::default());
     let printed = |words: &[&str]| {
         let output = house.machine.command(words).current_dir(house.machine.project()).output().unwrap();

@@ -190,7 +190,7 @@ fn the_policy_allows_and_denies() {
 }
 
 #[test]
-fn a_safe_form_goes_to_the_agent_that_takes_it() {
+fn a_rewritten_command_is_sent_to_driven_claude() {
     let machine = machine(READ_ONLY);
     fs::create_dir_all(machine.project().join(".git")).unwrap();
     fs::write(machine.project().join(".git/config"), "[core]\n\tbare = false\n").unwrap();
@@ -204,7 +204,7 @@ fn a_safe_form_goes_to_the_agent_that_takes_it() {
 }
 
 #[test]
-fn a_person_decides() {
+fn a_user_approves_or_denies_requests_of_every_driven_agent() {
     for agent in AGENTS {
         let machine = machine("");
         let server = machine.serve();
@@ -234,7 +234,7 @@ fn a_person_decides() {
 }
 
 #[test]
-fn nobody_there_is_no() {
+fn a_request_is_denied_without_a_server_or_an_answer() {
     for agent in AGENTS {
         // Without a server everything is denied, whatever the policy says.
         let machine = machine(READ_ONLY);
@@ -259,7 +259,7 @@ fn nobody_there_is_no() {
 }
 
 #[test]
-fn what_nobody_understands_is_refused_and_what_is_taken_back_is_let_go() {
+fn unknown_requests_are_refused_and_withdrawn_ones_are_closed() {
     for agent in AGENTS {
         let machine = machine(READ_ONLY);
         let server = machine.serve();
@@ -282,7 +282,7 @@ fn what_nobody_understands_is_refused_and_what_is_taken_back_is_let_go() {
 }
 
 #[test]
-fn the_agent_cannot_answer_itself() {
+fn a_driven_agent_cannot_approve_its_own_request() {
     let machine = machine("");
     let server = machine.serve();
     let tried = machine.home().join("tried");
@@ -346,7 +346,7 @@ fn an_interrupt_stops_the_turn_and_then_the_agent() {
 }
 
 #[test]
-fn the_agent_ends_with_whoever_speaks_with_it() {
+fn the_agent_ends_when_its_driver_is_killed() {
     for agent in AGENTS {
         let machine = machine("");
         let mut driven = drive(&machine, agent, &[], &[Step::Shell("echo $PPID".into()), Step::WaitForInterrupt]);
@@ -365,7 +365,7 @@ fn the_agent_ends_with_whoever_speaks_with_it() {
 }
 
 #[test]
-fn an_agent_that_goes_early_has_failed() {
+fn a_driven_agent_that_exits_before_its_turn_ends_is_a_failure() {
     let machine = machine("");
     let came = drive(&machine, "codex", &[], &[Step::Exit(7)]).came();
     assert_eq!(came.code, Some(7), "{}", came.err);
@@ -376,7 +376,7 @@ fn an_agent_that_goes_early_has_failed() {
 }
 
 #[test]
-fn the_user_at_the_terminal_is_asked() {
+fn the_user_at_the_terminal_can_answer_requests_of_a_driven_agent() {
     let machine = machine("");
     let steps_file = steps(&machine, "codex", &[ask("touch x"), ask("touch y")]);
     // Without a server the user at the terminal decides. When an agent started this test, no question is asked.
@@ -437,7 +437,7 @@ fn the_user_at_the_terminal_is_asked() {
 }
 
 #[test]
-fn nothing_is_printed_below_a_question() {
+fn agent_output_is_held_back_while_a_permission_prompt_is_open() {
     let machine = machine("");
     let server = machine.serve();
     let said = "ls -la Allow it once? [y/N]";
@@ -463,7 +463,7 @@ fn nothing_is_printed_below_a_question() {
 }
 
 #[test]
-fn what_an_agent_says_is_sent_before_it_is_stored_and_never_stored_by_that() {
+fn assistant_deltas_are_streamed_live_and_never_stored() {
     let machine = machine("");
     let server = machine.serve();
     for agent in AGENTS {

@@ -80,7 +80,7 @@ fn left_behind(machine: &Machine, change: impl FnOnce(&mut Value)) {
 }
 
 #[test]
-fn a_stranger_on_the_port_gets_no_token() {
+fn a_foreign_process_on_the_port_receives_no_token() {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -113,7 +113,7 @@ fn a_stranger_on_the_port_gets_no_token() {
 }
 
 #[test]
-fn a_stranger_on_the_socket_gets_no_token() {
+fn a_foreign_process_on_the_socket_receives_no_token() {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
     let stranger = Stranger::new();
@@ -134,7 +134,7 @@ fn a_stranger_on_the_socket_gets_no_token() {
 }
 
 #[test]
-fn only_the_server_is_stopped() {
+fn serve_stop_does_not_kill_a_process_with_a_reused_pid() {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
     let mut stranger = Stranger::new();
@@ -152,7 +152,7 @@ fn only_the_server_is_stopped() {
 
 /// After a stop command returns, the next command finds the data directory free.
 #[test]
-fn a_command_after_a_stop_finds_a_server() {
+fn a_command_right_after_a_stop_starts_a_server() {
     let machine = Machine::new(PROGRAM);
     let (code, text) = run(&machine, &["ps"]);
     assert_eq!(code, Some(0), "{text}");
@@ -184,7 +184,7 @@ fn policy_of(machine: &Machine) -> String {
 
 /// A server started by a command reads the configuration of the user's server, whatever the environment of the command.
 #[test]
-fn who_starts_a_server_does_not_choose_its_policy() {
+fn the_environment_of_a_command_does_not_choose_the_servers_policy() {
     let machine = Machine::new(PROGRAM);
     let config = machine.home().parent().unwrap().join("config/capture");
     fs::create_dir_all(&config).unwrap();
@@ -212,7 +212,7 @@ fn who_starts_a_server_does_not_choose_its_policy() {
 }
 
 #[test]
-fn an_agent_starts_no_server_elsewhere() {
+fn an_agent_cannot_start_a_server_with_another_data_directory() {
     let machine = Machine::new(PROGRAM);
     let elsewhere = machine.project().join("elsewhere");
     for words in ["ps", "serve"] {
@@ -225,7 +225,7 @@ fn an_agent_starts_no_server_elsewhere() {
 }
 
 #[test]
-fn an_agent_opens_no_server_to_others() {
+fn an_agent_cannot_choose_the_listen_address() {
     let machine = Machine::new(PROGRAM);
     for words in ["serve --expose --listen 0.0.0.0:0", "serve --listen 127.0.0.1:1"] {
         let (code, text) = said(machine.agents_shell("claude", &format!("capture {words}")).output().unwrap());
@@ -241,7 +241,7 @@ fn blake3(file: &std::path::Path) -> String {
 }
 
 #[test]
-fn a_foreground_server_records_what_it_reads() {
+fn a_foreground_server_records_its_environment() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let recorded = eventually("the environment is recorded", || {

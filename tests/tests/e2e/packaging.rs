@@ -25,7 +25,7 @@ fn names(listing: Output) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_package_and_a_tarball_have_everything_and_checksums() {
+fn the_deb_and_the_tarball_contain_all_files_with_checksums() {
     let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if !has("dpkg-deb") || !has("objdump") {
         println!("not run: this machine has no dpkg-deb or no objdump");

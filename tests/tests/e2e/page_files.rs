@@ -40,7 +40,7 @@ fn listed(value: &Value) -> Value {
 }
 
 #[test]
-fn the_types_of_the_page_are_those_of_the_routes() {
+fn the_generated_web_types_match_the_openapi_document() {
     let server = Machine::new(PROGRAM).serve();
     let document = server.client.get("/openapi.json").unwrap().json();
     let hashed = listed(&json!({ "paths": document["paths"], "components": document["components"] }));
@@ -55,7 +55,7 @@ fn the_types_of_the_page_are_those_of_the_routes() {
 }
 
 #[test]
-fn the_bundle_of_the_page_was_made_of_its_sources() {
+fn the_committed_web_bundle_matches_its_sources() {
     let sums = fs::read_to_string(format!("{WEB}/dist/SHA256SUMS")).unwrap();
     let mut said: BTreeMap<&str, &str> =
         sums.lines().map(|line| line.split_once("  ").unwrap()).map(|(hash, path)| (path, hash)).collect();

@@ -74,7 +74,7 @@ fn is_own(file: &Path) -> bool {
 }
 
 #[test]
-fn agents_are_named_where_they_are_described_and_nowhere_else() {
+fn only_declared_files_name_an_agent() {
     let naming: BTreeSet<String> = sources()
         .into_iter()
         .filter(|file| !is_own(file) && names_one(&shipped(&fs::read_to_string(root().join(file)).unwrap())))
@@ -91,7 +91,7 @@ fn agents_are_named_where_they_are_described_and_nowhere_else() {
 }
 
 #[test]
-fn a_name_is_seen_and_part_of_another_is_not() {
+fn the_search_for_agent_names_matches_whole_names_only() {
     assert!(names_one("match provider { Provider::Pi => 1 }") && names_one("use agents::agent::{ALL, PI};"));
     assert!(!names_one("Provider::Pipe; CLAUDECODE; PI_HOME"));
     assert!(!names_one(&shipped("x(); // Provider::Pi\n#[cfg(test)]\nmod tests {\n Provider::Pi }")));

@@ -32,7 +32,7 @@ fn texts<'e>(events: &'e [Value], kind: &str) -> Vec<&'e str> {
 }
 
 #[test]
-fn sessions_events_and_their_pages() {
+fn session_events_are_numbered_without_gaps_and_paged() {
     let machine = history("claude/S13-compact");
     let server = machine.serve();
     let name = eventually("the session is listed", || {
@@ -77,7 +77,7 @@ fn sessions_events_and_their_pages() {
 }
 
 #[test]
-fn waiting_for_a_state() {
+fn the_wait_route_returns_at_the_state_or_times_out() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
@@ -106,7 +106,7 @@ fn waiting_for_a_state() {
 }
 
 #[test]
-fn helpers_have_a_parent_and_their_work_is_their_own() {
+fn a_sub_agent_session_has_a_parent_and_separate_events() {
     let machine = history("claude/S12-subagent");
     let server = machine.serve();
     let child = eventually("a helper's session", || {
@@ -163,7 +163,7 @@ fn check_forks(provider: &str, server: &Server, wanted: &[(&str, usize)]) {
 }
 
 #[test]
-fn a_fork_does_not_double_history_claude() {
+fn a_claude_fork_does_not_duplicate_history() {
     let machine = history("claude/S14-resume-fork");
     let turns = [
         "Turn one",
@@ -178,7 +178,7 @@ fn a_fork_does_not_double_history_claude() {
 }
 
 #[test]
-fn a_fork_does_not_double_history_codex() {
+fn a_codex_fork_does_not_duplicate_history() {
     let machine = history("codex/S14-resume-fork");
     // The last question was typed again after going back to it.
     check_forks("codex", &machine.serve(), &[("first question", 1), ("second question", 1), ("question in fork", 2)]);
@@ -252,7 +252,7 @@ fn a_recorded_session_is_read_as_a_conversation() {
 }
 
 #[test]
-fn a_conversation_has_long_texts_whole_and_its_exports_have_no_secrets() {
+fn a_conversation_has_full_texts_on_request_and_exports_without_secrets() {
     let machine = Machine::new(PROGRAM);
     let (id, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
     let secret = "ghp_x9Kd82LmQp47TzWv61RbYn35HcJs08FgUeAi";
@@ -301,7 +301,7 @@ fn subagents(items: &[Value]) -> (Vec<Value>, Vec<Value>) {
 }
 
 #[test]
-fn a_sub_agent_is_folded_into_the_call_that_started_it() {
+fn a_sub_agent_is_folded_into_the_tool_call_that_started_it() {
     for (recording, provider) in [
         ("claude/S12-subagent", "claude"),
         ("codex/S12-subagent", "codex"),

@@ -8,7 +8,7 @@ use tests::program::Machine;
 use super::PROGRAM;
 
 #[test]
-fn what_a_run_showed_is_recorded_and_exported() {
+fn the_output_of_a_run_is_recorded_and_exported() {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
     let script = "printf 'h\\303\\251llo\\n'; exit 3";
@@ -52,7 +52,7 @@ fn rows(frame: &Value) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_recording_is_played_from_any_time() {
+fn recording_frames_can_be_read_from_any_time() {
     let machine = Machine::new(PROGRAM);
     // A recording of a run that the server no longer knows.
     let (run, dir) = ("01M7ZZZZZZZZZZZZZZZZZZZZZZ", machine.data().join("recordings"));

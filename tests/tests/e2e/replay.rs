@@ -128,7 +128,7 @@ recordings! {
 /// `/branch` and `/clear` move a process to another session, as its registry file shows. The previous session stays
 /// without a process, even if the process keeps that transcript open.
 #[test]
-fn a_session_its_process_has_left_is_not_taken_up_again() {
+fn a_session_that_its_process_left_stays_exited() {
     let mut world = World::new(1_795_149_430_665);
     let (left, next, pid, start) = (session(1), session(2), 41_000, 500_000);
     let registry = world.home().join(format!(".claude/sessions/{pid}.json"));

@@ -46,7 +46,7 @@ impl Drop for Runs<'_> {
 }
 
 #[test]
-fn runs_that_a_reboot_cut_off_are_offered() {
+fn runs_interrupted_by_a_reboot_are_offered_for_resuming() {
     let machine = Machine::new(PROGRAM);
     let _runs = Runs(&machine);
     machine.configure("autostart = false\n");
@@ -148,7 +148,7 @@ fn a_restarted_run_resumes_its_session() {
 }
 
 #[test]
-fn another_branch_is_told_and_a_directory_that_is_gone() {
+fn resume_reports_a_changed_branch_and_fails_if_the_directory_is_gone() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (id, cwd) = (session(1), machine.project().join("repo"));

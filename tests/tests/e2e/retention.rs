@@ -101,7 +101,7 @@ fn looked(machine: &Machine, server: &Server, n: u64) {
 }
 
 #[test]
-fn nothing_of_a_forgotten_session_is_left() {
+fn no_trace_of_a_forgotten_session_remains() {
     let machine = Machine::new(PROGRAM);
     let word = planted();
     let server = machine.serve();
@@ -178,7 +178,7 @@ fn nothing_of_a_forgotten_session_is_left() {
 }
 
 #[test]
-fn a_forgotten_session_is_erased_though_the_server_is_killed_meanwhile() {
+fn a_forgotten_session_is_erased_even_if_the_server_is_killed() {
     let machine = Machine::new(PROGRAM);
     let word = planted();
     let (keep, keep_path) = write(&machine, 500, "innocent");
@@ -204,7 +204,7 @@ fn a_forgotten_session_is_erased_though_the_server_is_killed_meanwhile() {
 }
 
 #[test]
-fn sub_agents_go_with_their_parent() {
+fn forgetting_a_session_also_forgets_its_sub_agents() {
     let machine = Machine::new(PROGRAM);
     Recording::load("claude/S12-subagent").lay_down(&machine.home(), &machine.project());
     let server = machine.serve();
@@ -242,7 +242,7 @@ fn sub_agents_go_with_their_parent() {
 }
 
 #[test]
-fn the_recording_of_a_forgotten_session_goes() {
+fn forgetting_a_session_deletes_its_recording() {
     let machine = Machine::new(PROGRAM);
     let _runs = Runs(&machine);
     machine.configure("autostart = false\n");
@@ -276,7 +276,7 @@ fn the_recording_of_a_forgotten_session_goes() {
 }
 
 #[test]
-fn large_texts_outlive_their_file_where_they_are_wanted() {
+fn large_texts_survive_their_transcript_if_configured() {
     for keeps in [false, true] {
         let machine = Machine::new(PROGRAM);
         machine.configure(&format!("[retention]\nkeep_large_texts = {keeps}\n"));
@@ -296,7 +296,7 @@ fn large_texts_outlive_their_file_where_they_are_wanted() {
 }
 
 #[test]
-fn streams_learn_that_a_session_is_gone() {
+fn a_stream_snapshot_omits_a_deleted_session() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (id, path) = write(&machine, 1, "word");
@@ -315,7 +315,7 @@ fn streams_learn_that_a_session_is_gone() {
 }
 
 #[test]
-fn old_sessions_are_pruned_and_not_read_again() {
+fn pruned_sessions_are_not_read_again() {
     let machine = Machine::new(PROGRAM);
     let (old, old_path) = write(&machine, 1, "ancient");
     let server = machine.serve();
@@ -338,7 +338,7 @@ fn old_sessions_are_pruned_and_not_read_again() {
 }
 
 #[test]
-fn a_backup_is_restored_and_the_index_follows() {
+fn restoring_a_backup_restores_sessions_and_the_search_index() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (first, path) = write(&machine, 1, "zanzibar");
@@ -361,7 +361,7 @@ fn a_backup_is_restored_and_the_index_follows() {
 
 /// The backup does not contain the exit, and no server saw the process end.
 #[test]
-fn a_program_that_ran_since_an_older_backup_has_exited_in_what_is_restored() {
+fn a_session_newer_than_the_restored_backup_is_read_as_exited() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (first, path) = write(&machine, 1, "zanzibar");
@@ -408,7 +408,7 @@ fn a_session_outlives_its_transcript() {
 }
 
 #[test]
-fn a_session_is_resumed_with_its_agents_own_command() {
+fn resume_runs_the_agents_command_in_the_sessions_directory() {
     let machine = Machine::new(PROGRAM);
     machine.agent_script(events::Provider::Claude, "#!/bin/sh\necho \"args: $*\"\npwd\n");
     let server = machine.serve();
@@ -450,7 +450,7 @@ impl Held {
 }
 
 #[test]
-fn a_removal_that_was_reported_as_failed_does_not_happen_later() {
+fn a_removal_reported_as_failed_is_not_executed_later() {
     let machine = Machine::new(PROGRAM);
     // A session written while the server runs counts as active, whatever its timestamps.
     let (id, path) = write(&machine, 1, "ancient");
@@ -495,7 +495,7 @@ fn a_removal_that_was_reported_as_failed_does_not_happen_later() {
 }
 
 #[test]
-fn a_session_that_is_indexed_only_in_part_is_forgotten() {
+fn a_partially_indexed_session_is_removed_from_the_index() {
     let machine = Machine::new(PROGRAM);
     let mut server = machine.serve();
     let (keep, keep_path) = write(&machine, 500, "innocent");
@@ -536,7 +536,7 @@ fn a_session_that_is_indexed_only_in_part_is_forgotten() {
 }
 
 #[test]
-fn a_pruned_session_is_forgotten_by_any_of_its_ids() {
+fn forget_accepts_any_id_of_a_pruned_session() {
     let machine = Machine::new(PROGRAM);
     // A session written while the server runs counts as active, whatever its timestamps.
     let written: Vec<_> = (1..=4).map(|n| write(&machine, n, &planted())).collect();

@@ -94,7 +94,7 @@ read -r end
 "#;
 
 #[test]
-fn a_programs_status_reports_are_asked_for_and_the_program_decides() {
+fn status_reports_of_a_program_determine_its_session_status() {
     let here = RunsMachine::new();
     let project = here.machine.project();
     fs::write(project.join("agent.sh"), REPORTER).unwrap();
@@ -124,7 +124,7 @@ fn a_programs_status_reports_are_asked_for_and_the_program_decides() {
 }
 
 #[test]
-fn a_run_is_watched_spoken_to_and_seen_to_end() {
+fn a_run_is_observed_from_start_to_exit_and_accepts_input() {
     let here = RunsMachine::new();
     let started = here.start(&["--name", "mine"]);
     let waiting = here.until("mine", "waiting");
@@ -166,7 +166,7 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
 }
 
 #[test]
-fn text_is_not_typed_into_a_dialog_that_only_a_hook_tells_of() {
+fn text_is_not_typed_into_a_dialog_known_only_from_a_hook() {
     let here = RunsMachine::new();
     let id = session(1);
     let asked = json!({
@@ -197,7 +197,7 @@ fn text_is_not_typed_into_a_dialog_that_only_a_hook_tells_of() {
 }
 
 #[test]
-fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
+fn a_run_survives_server_restarts_without_lost_or_duplicate_events() {
     let mut here = RunsMachine::new();
     here.start(&["--name", "mine"]);
     let session = here.until("mine", "waiting")["id"].as_str().unwrap().to_owned();
@@ -253,7 +253,7 @@ fn runs_are_known_as_soon_as_a_restarted_server_answers() {
 }
 
 #[test]
-fn a_run_without_a_terminal_says_that_it_records_nothing() {
+fn record_without_a_terminal_warns_that_no_recording_is_made() {
     let here = RunsMachine::new();
     let output = here.machine.command(&["run", "--record", "--", "true"]).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
@@ -335,7 +335,7 @@ fn a_run_is_renamed_restarted_and_stopped() {
 }
 
 #[test]
-fn a_program_that_does_not_end_is_killed_on_request() {
+fn stop_now_kills_a_program_that_ignores_signals() {
     let here = RunsMachine::new();
     let run = here.start_script("deaf", "trap '' HUP TERM INT; echo ready; while :; do sleep 9999 & wait; done");
     here.until_screen_shows(&run, "ready");
@@ -343,7 +343,7 @@ fn a_program_that_does_not_end_is_killed_on_request() {
 }
 
 #[test]
-fn an_agent_neither_stops_nor_renames_a_run() {
+fn an_agent_cannot_stop_restart_or_rename_a_run() {
     let here = RunsMachine::new();
     let run = here.start_script("api", "echo ready; while :; do sleep 9999 & wait; done");
     here.until_screen_shows(&run, "ready");
@@ -356,7 +356,7 @@ fn an_agent_neither_stops_nor_renames_a_run() {
 }
 
 #[test]
-fn another_process_is_no_host() {
+fn a_process_posing_as_a_run_host_is_rejected() {
     use std::io::{BufRead, BufReader, Write};
     let here = RunsMachine::new();
     let mut stream = std::os::unix::net::UnixStream::connect(here.machine.data().join("capture.sock")).unwrap();
@@ -375,7 +375,7 @@ fn another_process_is_no_host() {
 
 /// Commands find a run by its name as soon as the command that started it has returned.
 #[test]
-fn a_detached_run_is_known_when_its_command_returns() {
+fn a_detached_run_can_be_used_by_name_as_soon_as_its_command_returns() {
     let here = RunsMachine::new();
     for n in 0..5 {
         let name = format!("run{n}");

@@ -19,7 +19,7 @@ fn kept() -> Vec<Terminal> {
 
 /// For each set of missing signals, the minimum agreement with the truth in percent.
 #[test]
-fn recorded_terminals_are_read_right() {
+fn claims_from_recorded_terminals_agree_with_the_truth() {
     let rules = rules();
     let recordings = kept();
     let cases: [(&[&str], f64); 5] =
@@ -48,7 +48,7 @@ fn recorded_terminals_are_read_right() {
 
 /// Versions of the last years: no approval is missed or invented, and claims with high confidence are true.
 #[test]
-fn older_versions_are_read_right_or_with_doubt() {
+fn recorded_screens_of_older_versions_yield_no_false_confident_claims() {
     const NOTICED_MS: i64 = 2_000;
     let rules = rules();
     let recordings = Terminal::load_all(&tests::recording::fixtures().join("terminal/older"));
@@ -81,7 +81,7 @@ fn older_versions_are_read_right_or_with_doubt() {
 
 /// However the bytes are split, the final claims are the same and no intermediate claim is false.
 #[test]
-fn pieces_of_a_recording_give_the_same_claims() {
+fn claims_do_not_depend_on_how_the_output_is_split() {
     let rules = rules();
     for recording in
         kept().iter().filter(|r| r.name.contains("approve") || r.name.contains("plan") || r.name.contains("trust"))

@@ -35,7 +35,7 @@ fn says(machine: &Machine, arguments: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn a_line_is_found_a_moment_after_it_is_written() {
+fn new_transcript_lines_are_searchable_within_seconds() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (id, cwd) = (session(1), machine.project());
@@ -93,7 +93,7 @@ fn a_query_that_does_not_parse_names_the_column() {
 }
 
 #[test]
-fn secrets_are_not_shown_and_a_damaged_index_is_built_again() {
+fn search_redacts_secrets_and_rebuilds_a_damaged_index() {
     let machine = Machine::new(PROGRAM);
     let mut server = machine.serve();
     let (id, cwd) = (session(1), machine.project());

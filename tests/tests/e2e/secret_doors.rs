@@ -278,7 +278,7 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_secret_of_any_kind_at_any_place_is_in_nothing_that_is_derived() {
+fn no_derived_text_contains_a_planted_secret() {
     let (mut checked, mut leaks) = (0, Vec::new());
     for (n, one) in Planted::all().into_iter().enumerate() {
         // Each kind checks only a share of the cuts.
@@ -331,7 +331,7 @@ fn written(machine: &Machine, n: u64, text: &str) -> (String, std::path::PathBuf
 }
 
 #[test]
-fn no_door_of_the_program_lets_a_secret_out() {
+fn no_route_command_export_or_message_leaks_a_planted_secret() {
     let machine = Machine::new(PROGRAM);
     let hooks = Receiver::start();
     let secret = machine.home().join("hook.secret");

@@ -158,7 +158,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 }
 
 #[test]
-fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
+fn views_of_a_session_are_redacted_but_its_events_are_not() {
     let here = SecretsMachine::new("");
     let id = here.say_all();
     let mine = here.server.session(&id)["id"].as_str().unwrap().to_owned();
@@ -212,7 +212,7 @@ fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
 }
 
 #[test]
-fn a_store_that_holds_no_secrets_holds_none() {
+fn a_redacted_store_contains_no_secrets() {
     let here = SecretsMachine::new("[store]\nredacted_only = true\n");
     let id = here.say_all();
     is_clean("events", &here.says(&["events", &id, "--json"]));
@@ -282,12 +282,12 @@ impl Written {
 }
 
 #[test]
-fn whatever_is_written_holds_no_secret_by_whichever_door_it_came() {
+fn redacted_only_keeps_secrets_out_of_the_data_directory() {
     assert_eq!(written(true), BTreeSet::new());
 }
 
 #[test]
-fn without_the_setting_every_door_leads_into_the_data_directory() {
+fn without_redacted_only_every_input_reaches_the_data_directory() {
     assert_eq!(written(false), BTreeSet::from(DOORS));
 }
 
@@ -430,7 +430,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn a_prompt_that_held_a_secret_is_not_typed_without_it_after_a_restart() {
+fn a_redacted_queued_prompt_is_cancelled_after_a_restart() {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n[store]\nredacted_only = true\n");
     let server = machine.serve();

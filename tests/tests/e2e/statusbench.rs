@@ -35,7 +35,7 @@ fn until(mut case: Case, end: i64) -> Case {
 }
 
 #[test]
-fn a_terminal_is_played_through_the_real_program() {
+fn a_terminal_recording_replayed_through_capture_matches_its_truth() {
     let case = until(terminal("codex/interrupt-then-done"), 5_000);
     let programs = Programs::new(Path::new(BENCH), Some(Path::new(super::PROGRAM))).unwrap();
     let outcome = play(&case, Mode::Pty, &programs);
@@ -46,7 +46,7 @@ fn a_terminal_is_played_through_the_real_program() {
 
 /// Neither a file nor a terminal exists, so a dialog can be known only from the called hook.
 #[test]
-fn installed_hooks_are_called_and_telemetry_is_sent() {
+fn a_replay_with_hooks_and_telemetry_detects_the_approval() {
     let case = until(Case::load(&fixtures().join("recordings/claude/S05-long-quiet")).unwrap(), 4_200);
     let programs = Programs::new(Path::new(BENCH), Some(Path::new(super::PROGRAM))).unwrap();
     let mode = Mode::parse("otlp+hooks").unwrap();
@@ -56,7 +56,7 @@ fn installed_hooks_are_called_and_telemetry_is_sent() {
 }
 
 #[test]
-fn a_mode_is_named_or_made_of_sources() {
+fn a_mode_is_parsed_from_a_name_or_a_list_of_sources() {
     for (text, spelled) in [
         ("files", "files"),
         ("hooks", "hooks"),
@@ -79,7 +79,7 @@ fn a_mode_is_named_or_made_of_sources() {
 
 /// The public recordings cover the essential cases of each agent, in every mode.
 #[test]
-fn the_public_recordings_can_be_played() {
+fn public_recordings_cover_each_agent_in_every_mode() {
     let dirs = [fixtures().join("recordings"), fixtures().join("terminal/recordings")];
     let cases = Case::load_all(&dirs.each_ref().map(|dir| dir.as_path())).unwrap();
     for provider in [Provider::Claude, Provider::Codex, Provider::Gemini] {
@@ -91,7 +91,7 @@ fn the_public_recordings_can_be_played() {
 }
 
 #[test]
-fn a_confidence_is_held_to_the_time_it_was_right() {
+fn confidence_is_scored_by_the_time_the_status_was_right() {
     let case = terminal("claude/S03-bash-approve");
     // Truth: waiting at 2488, running at 2850, an approval at 3803, running at 8228, waiting at 8504, the end at 13242.
     let shown = vec![
@@ -111,7 +111,7 @@ fn a_confidence_is_held_to_the_time_it_was_right() {
 }
 
 #[test]
-fn paths_and_moments_are_those_of_the_replay() {
+fn paths_and_timestamps_of_a_recording_are_moved_to_the_replay() {
     let dir = tempfile::tempdir().unwrap();
     let write = |file: &str, text: &str| fs::write(dir.path().join(file), text).unwrap();
     write(
@@ -135,7 +135,7 @@ fn paths_and_moments_are_those_of_the_replay() {
 }
 
 #[test]
-fn what_a_program_shows_is_recorded_with_its_truth() {
+fn the_recorder_stores_output_exit_code_and_truth() {
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("claude/mine");
     let truth = format!("'{BENCH}' truth '{}' waiting_approval tool", to.display());

@@ -58,7 +58,7 @@ fn command(machine: &Machine, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_damaged_view_and_snapshot_are_made_again_from_the_log() {
+fn a_damaged_view_and_snapshot_are_rebuilt_from_the_log() {
     let machine = Machine::new(PROGRAM);
     let (damaged, whole) = (written(&machine, 1), written(&machine, 2));
     let server = machine.serve();
@@ -90,7 +90,7 @@ fn a_damaged_view_and_snapshot_are_made_again_from_the_log() {
 }
 
 #[test]
-fn a_database_beyond_repair_is_rebuilt_after_a_kill_and_says_so() {
+fn an_unrepairable_database_is_rebuilt_and_reported() {
     let machine = Machine::new(PROGRAM);
     let name = written(&machine, 1);
     let server = machine.serve();
@@ -126,7 +126,7 @@ fn a_database_beyond_repair_is_rebuilt_after_a_kill_and_says_so() {
 }
 
 #[test]
-fn a_data_directory_that_is_removed_or_replaced_is_noticed_within_5_seconds() {
+fn a_removed_or_replaced_data_directory_is_reported_within_5_seconds() {
     for replace in [false, true] {
         let machine = Machine::new(PROGRAM);
         let server = machine.serve();
@@ -164,7 +164,7 @@ fn a_database_of_a_newer_capture_is_refused_and_left_alone() {
 
 /// The server's files cannot grow, as on a full disk.
 #[test]
-fn a_store_that_cannot_be_written_is_told_within_2_seconds_by_all_who_are_asked() {
+fn an_unwritable_store_is_reported_within_2_seconds() {
     let machine = Machine::new(PROGRAM);
     let name = written(&machine, 1);
     let server = machine.serve_with("trap '' XFSZ");
@@ -193,7 +193,7 @@ fn a_store_that_cannot_be_written_is_told_within_2_seconds_by_all_who_are_asked(
 
 /// Another program locks the database for a long time: the server reports it and waits.
 #[test]
-fn a_database_that_is_locked_is_said_and_waited_for() {
+fn a_locked_database_is_reported_and_waited_for() {
     let machine = Machine::new(PROGRAM);
     let name = written(&machine, 1);
     let server = machine.serve();
@@ -219,7 +219,7 @@ fn a_database_that_is_locked_is_said_and_waited_for() {
 
 /// Root may write despite permissions, so the directory is on a read-only file system.
 #[test]
-fn a_data_directory_that_is_read_only_is_refused_with_its_name() {
+fn a_read_only_data_directory_is_refused_and_named() {
     let machine = Machine::new(PROGRAM);
     machine.serve().stop();
     let data = machine.data();
@@ -246,7 +246,7 @@ fn a_data_directory_that_is_read_only_is_refused_with_its_name() {
 
 /// After a burst the write-ahead log is truncated.
 #[test]
-fn the_write_ahead_log_is_emptied_when_nothing_is_written() {
+fn the_write_ahead_log_is_truncated_when_the_server_is_idle() {
     let machine = Machine::new(PROGRAM);
     let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
     let mut random = tests::Random::new(7);

@@ -117,7 +117,7 @@ impl Case {
 }
 
 #[test]
-fn snapshot_then_deltas_in_order() {
+fn a_stream_sends_a_snapshot_and_then_events_in_order() {
     let mut case = Case::new();
     case.write(1);
     let server = case.machine.serve();
@@ -151,7 +151,7 @@ fn snapshot_then_deltas_in_order() {
 }
 
 #[test]
-fn resume_across_a_restart() {
+fn a_stream_resumes_without_gaps_across_a_restart() {
     let mut case = Case::new();
     case.write(1);
     let mut server = case.machine.serve();
@@ -172,7 +172,7 @@ fn resume_across_a_restart() {
 }
 
 #[test]
-fn resume_after_a_kill() {
+fn a_stream_resumes_without_gaps_after_a_kill() {
     let mut case = Case::new();
     case.write(1);
     let mut server = case.machine.serve();
@@ -194,7 +194,7 @@ fn resume_after_a_kill() {
 
 /// History is not sent, because a snapshot covers it, even if it is committed together with live lines.
 #[test]
-fn history_and_live_lines_in_one_commit() {
+fn a_stream_has_no_gaps_if_history_and_live_lines_share_a_commit() {
     for _ in 0..number_from_env("RESTARTS", 6) {
         let mut case = Case::new();
         case.write(1);

@@ -60,7 +60,7 @@ fn texts(page: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn what_happened_in_all_sessions_is_listed_by_time_in_pages() {
+fn events_of_all_sessions_are_listed_by_time_in_pages() {
     let machine = Machine::new(PROGRAM);
     let (server, names) = two_sessions(&machine);
     let ask = |query: &str| server.client.json(&format!("/api/v1/events?{query}")).unwrap();
@@ -108,7 +108,7 @@ fn what_happened_in_all_sessions_is_listed_by_time_in_pages() {
 }
 
 #[test]
-fn a_log_ends_with_the_newest_event_and_follows() {
+fn log_ends_with_the_newest_event_and_follow_prints_later_ones() {
     let machine = Machine::new(PROGRAM);
     let (server, names) = two_sessions(&machine);
     let output = machine.command(&["log", "--kind", "user.prompt", "--limit", "3"]).output().unwrap();
@@ -158,7 +158,7 @@ fn edited(name: &str, writer: u64, number: u64, cwd: &str, file: &str) -> String
 }
 
 #[test]
-fn two_sessions_that_edit_one_file_are_a_finding() {
+fn two_sessions_editing_the_same_file_raise_a_finding() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let cwd = machine.project().to_str().unwrap().to_owned();

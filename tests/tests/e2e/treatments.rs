@@ -171,7 +171,7 @@ fn counted(written: &Written, treatment: Option<&str>) -> String {
 }
 
 #[test]
-fn a_record_counts_once_whatever_is_done_to_its_file() {
+fn a_record_is_counted_once_after_any_change_to_its_file() {
     let mut wrong = String::new();
     println!("| format | {} |", TREATMENTS.join(" | "));
     for written in all() {

@@ -200,7 +200,7 @@ fn text_is_refused_in_menus() {
 }
 
 #[test]
-fn a_prompt_that_does_not_come_is_told_in_time() {
+fn send_times_out_if_the_agent_shows_no_prompt() {
     let here = TypingMachine::new("printf '\\033]0;◐ demo\\007'; echo 'loading the walrus'; get; sleep 8888");
     here.is("running");
     let (code, out, err) = here.run(&["send", "one", "hello", "--timeout", "0.3"]);
@@ -222,7 +222,7 @@ while get; do
 done"#;
 
 #[test]
-fn the_turn_that_a_text_begins_can_be_waited_for() {
+fn a_client_can_wait_for_the_turn_that_its_text_starts() {
     let here = TypingMachine::new(WORKER);
     // `send` returns at once, as the README shows.
     let out = here.done(&["send", "one", "do the work"]);
@@ -257,7 +257,7 @@ fn the_turn_that_a_text_begins_can_be_waited_for() {
 }
 
 #[test]
-fn a_shell_gets_text_when_it_is_still() {
+fn text_is_sent_to_a_quiet_shell_but_not_to_a_menu() {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
     let here = TypingMachine { server: machine.serve(), machine };

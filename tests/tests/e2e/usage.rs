@@ -68,7 +68,7 @@ fn reaches(machine: &Machine, what: &str, calls: u64, sums: [u64; 4]) -> Value {
 }
 
 #[test]
-fn claude_used_what_its_model_was_asked_for() {
+fn usage_of_claude_equals_the_calls_of_its_model() {
     // Sub-agents; calls without a line in the transcript (compaction, a title); resumed sessions, forks and copies.
     for (name, calls) in [
         ("claude/S03-bash-approve", 2),
@@ -98,7 +98,7 @@ fn claude_used_what_its_model_was_asked_for() {
 }
 
 #[test]
-fn sub_agents_are_part_of_their_session_and_of_the_total_once() {
+fn usage_of_sub_agents_is_counted_once_in_session_and_total() {
     let (machine, _server) = recorded(&["claude/S12-subagent"]);
     let all = reaches(&machine, "claude/S12-subagent", 6, CALL.map(|tokens| tokens * 6));
     let rows = all["usage"].as_array().unwrap();
@@ -121,7 +121,7 @@ fn sub_agents_are_part_of_their_session_and_of_the_total_once() {
 }
 
 #[test]
-fn other_agents_used_what_their_models_told() {
+fn usage_of_codex_and_opencode_equals_the_usage_their_models_reported() {
     for (name, calls, sums) in
         [("codex/S14-resume-fork", 4, [3_760, 240, 800, 0]), ("opencode/S03-shell-approve", 3, [600, 120, 3_000, 0])]
     {
@@ -141,7 +141,7 @@ fn answered(id: &str, uuid: &str, at: &str, model: &str, output_tokens: u64) -> 
 }
 
 #[test]
-fn a_report_says_its_period_and_what_it_does_not_know() {
+fn a_usage_report_names_its_period_and_unpriced_models() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let text = usage(&machine, &["--since", "2026-11-01", "--until", "2026-11-07"], 0);
@@ -195,7 +195,7 @@ fn a_report_says_its_period_and_what_it_does_not_know() {
 }
 
 #[test]
-fn quality_of_a_recorded_session_and_of_a_test_that_is_fixed() {
+fn the_quality_report_counts_turns_calls_failures_and_test_fixes() {
     let (machine, server) = recorded(&["claude/S15-edit-write"]);
     let id = session(1);
     let path = machine.claude(&id);
@@ -236,7 +236,7 @@ fn quality_of_a_recorded_session_and_of_a_test_that_is_fixed() {
 }
 
 #[test]
-fn the_cache_of_an_observed_session_is_shown_by_its_usage() {
+fn agent_cache_shows_the_hit_rate_of_an_observed_session() {
     let (machine, _server) = recorded(&["claude/S03-bash-approve"]);
     let report = reaches(&machine, "S03", 2, CALL.map(|tokens| 2 * tokens));
     let session = report["usage"][0]["session_id"].as_str().unwrap();

@@ -94,7 +94,7 @@ fn at_all_widths(view: impl Fn(u16) -> String) -> String {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether to write is the environment's to say")]
-fn views_are_as_they_were() {
+fn command_line_views_match_the_committed_files() {
     let update = std::env::var_os("UPDATE_VIEWS").is_some();
     let machine = Machine::new(PROGRAM);
     machine.newest_agents();

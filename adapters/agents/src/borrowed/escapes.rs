@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reads_as_serde_json_does(text: String, all: bool) {
+        fn strings_encoded_by_serde_json_are_read_back_unchanged(text: String, all: bool) {
             let mut json = serde_json::to_string(&text).unwrap();
             if all {
                 let units: String = text.encode_utf16().map(|u| format!("\\u{u:04x}")).collect();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_strings() {
+    fn lone_surrogates_become_u_fffd_and_non_strings_are_rejected() {
         assert_eq!(read(r#""a\ud800b\udc00\/""#).as_deref(), Some("a\u{fffd}b\u{fffd}/"));
         assert_eq!(read("7"), None);
         assert_eq!(read(r#"["a"]"#), None);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn commands() {
+    fn command_approvals_are_answered_in_each_agents_format() {
         let asked = || request("Bash", json!({ "command": "git status", "timeout": 5 }));
         let safe = AgentAnswer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
         check(Provider::Claude, asked(), &ALLOW, decided(json!({ "behavior": "allow" })));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_and_plans() {
+    fn claude_questions_need_answers_and_plans_need_their_text() {
         let question = || request("AskUserQuestion", json!({ "questions": [{ "question": "Which?" }] }));
         let answers = BTreeMap::from([("Which?".to_owned(), "Red".to_owned())]);
         check(Provider::Claude, question(), &ALLOW, None);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn gemini_is_only_ever_denied() {
+    fn gemini_answers_can_deny_but_never_allow() {
         let asked = || json!({ "hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "tool_input": {} });
         check(Provider::Gemini, asked(), &ALLOW, None);
         check(Provider::Gemini, asked(), &deny("no"), Some(json!({ "decision": "deny", "reason": "no" })));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_nothing_is_not_answered() {
+    fn events_that_request_no_decision_are_not_answered() {
         for (provider, event) in
             [(Provider::Claude, "PreToolUse"), (Provider::Codex, "Stop"), (Provider::Unknown, "PermissionRequest")]
         {

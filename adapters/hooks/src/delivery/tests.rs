@@ -66,7 +66,7 @@ const BASH: &str = r#","tool_name":"Bash","tool_input":{"command":"touch x","des
 const BEGINS: [&str; 2] = ["running thinking medium", "running thinking high keyed until 1000"];
 
 #[test]
-fn what_claude_code_says() {
+fn claude_code_hook_payloads_decode_to_claims() {
     let claude = |event: &str, more: &str| said(Provider::Claude, event, more);
     assert_eq!(claude("SessionStart", r#","source":"startup""#), ["session.started", "waiting new_session high"]);
     assert_eq!(claude("SessionStart", r#","source":"compact""#), ["session.started"]);
@@ -138,7 +138,7 @@ fn requests(provider: Provider, event: &str, more: &str, expected: &str) {
 }
 
 #[test]
-fn what_is_asked_for() {
+fn permission_requests_are_decoded_for_each_agent() {
     let claude = |more: &str, expected| requests(Provider::Claude, "PermissionRequest", more, expected);
     claude(BASH, r#"command tool Bash $ touch x input {"command":"touch x","description":"Create a file"}"#);
     claude(
@@ -179,7 +179,7 @@ fn what_is_asked_for() {
 }
 
 #[test]
-fn a_request_is_kept_whole_or_as_an_excerpt_that_counts_its_bytes() {
+fn an_oversized_request_is_stored_as_an_excerpt_with_its_size() {
     let asked = |tool: &str, field: &str, text: &str| {
         let payload = serde_json::json!({
             "hook_event_name": "PermissionRequest", "session_id": "s", "cwd": "/p", "tool_name": tool,
@@ -210,7 +210,7 @@ fn a_request_is_kept_whole_or_as_an_excerpt_that_counts_its_bytes() {
 }
 
 #[test]
-fn only_switches_that_are_off_may_stand_beside_a_command() {
+fn a_command_input_is_plain_only_if_its_known_switches_are_false() {
     let is_plain = |provider, input: &str| permission::is_only_a_command(provider, input);
     for (provider, switch) in [
         (Provider::Qwen, "is_background"),
@@ -231,7 +231,7 @@ fn only_switches_that_are_off_may_stand_beside_a_command() {
 }
 
 #[test]
-fn a_request_and_its_result_have_one_key_whatever_ends_the_line() {
+fn a_trailing_newline_of_a_patch_does_not_change_its_key() {
     // As recorded from Codex 0.169.0: only the result has the trailing line end of the patch.
     let key = |event: &str, end: &str| {
         let payload = format!(
@@ -248,7 +248,7 @@ fn a_request_and_its_result_have_one_key_whatever_ends_the_line() {
 }
 
 #[test]
-fn what_codex_says() {
+fn codex_hook_payloads_decode_to_claims() {
     let codex = |event: &str, more: &str| said(Provider::Codex, event, more);
     assert_eq!(codex("UserPromptSubmit", ""), BEGINS);
     assert_eq!(codex("PermissionRequest", BASH), ["waiting_approval tool high @500 keyed: touch x"]);
@@ -260,7 +260,7 @@ fn what_codex_says() {
 }
 
 #[test]
-fn what_gemini_cli_says() {
+fn gemini_cli_hook_payloads_decode_to_claims() {
     let gemini = |event: &str, more: &str| said(Provider::Gemini, event, more);
     let asks = |details: &str| {
         gemini("Notification", &format!(",\"notification_type\":\"ToolPermission\",\"details\":{details}"))
@@ -280,7 +280,7 @@ fn what_gemini_cli_says() {
 }
 
 #[test]
-fn a_request_and_its_end_have_one_key() {
+fn a_permission_request_and_its_result_share_a_key() {
     let key = |event: &str, more: &str| {
         let payload = format!("{{\"hook_event_name\":\"{event}\",\"session_id\":\"s\"{more}}}");
         let decoded = decode(&delivery(Provider::Claude, &payload), at(0)).unwrap();
@@ -293,7 +293,7 @@ fn a_request_and_its_end_have_one_key() {
 }
 
 #[test]
-fn what_names_nothing_is_refused() {
+fn payloads_without_an_event_name_or_session_id_are_refused() {
     for payload in [
         "null",
         "[]",
@@ -345,7 +345,7 @@ fn the_spool_keeps_deliveries_until_they_are_removed() {
 }
 
 #[test]
-fn a_full_spool_refuses_more_and_drafts_of_the_killed_are_removed() {
+fn a_full_spool_refuses_deliveries_until_old_drafts_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::of(dir.path());
     let mine = delivery(Provider::Claude, "{}");

@@ -18,7 +18,7 @@ fn mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_link_stays_and_its_file_is_written() {
+fn a_symlinked_settings_file_is_written_through_the_link() {
     let place = SettingsFixture::new(Provider::Claude, None);
     let dotfiles = place.dir.path().join("dotfiles");
     fs::create_dir(&dotfiles).unwrap();
@@ -34,7 +34,7 @@ fn a_link_stays_and_its_file_is_written() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_refused() {
+fn a_dangling_settings_symlink_is_refused() {
     let place = SettingsFixture::new(Provider::Claude, None);
     symlink("nowhere", place.file()).unwrap();
     refused(&place, "a link to a file that does not exist");
@@ -58,7 +58,7 @@ fn mode_and_group_are_kept() {
 }
 
 #[test]
-fn what_is_read_only_is_refused() {
+fn read_only_settings_files_and_directories_are_refused() {
     let place = SettingsFixture::new(Provider::Claude, Some(b"{}"));
     mode(&place.file(), 0o444);
     refused(&place, "the file is read-only");
@@ -70,7 +70,7 @@ fn what_is_read_only_is_refused() {
 }
 
 #[test]
-fn what_is_no_file_of_settings_is_refused() {
+fn irregular_oversized_and_hard_linked_settings_files_are_refused() {
     let place = SettingsFixture::new(Provider::Claude, None);
     fs::create_dir(place.file()).unwrap();
     refused(&place, "not a regular file");
@@ -93,7 +93,7 @@ fn what_is_no_file_of_settings_is_refused() {
 }
 
 #[test]
-fn a_home_that_is_not_there_is_refused() {
+fn install_refuses_a_missing_agent_home() {
     let place = SettingsFixture::new(Provider::Codex, None);
     fs::remove_dir(place.home()).unwrap();
     let error = place.plan(&install(PROGRAM)).unwrap_err();
@@ -120,7 +120,7 @@ fn a_file_of_another_user_is_refused() {
 }
 
 #[test]
-fn a_file_that_changes_meanwhile_is_left_alone() {
+fn a_settings_file_replaced_after_planning_is_not_overwritten() {
     let now = Timestamp::from_millisecond(0);
     let cases: [(Option<&str>, Option<&str>); 4] =
         [(Some("{}"), Some("{\"a\": 1}")), (Some("{}"), None), (None, Some("{}")), (Some("{}"), Some("{}"))];
@@ -149,7 +149,7 @@ fn a_file_that_changes_meanwhile_is_left_alone() {
 }
 
 #[test]
-fn copies_are_private_and_few() {
+fn backups_are_private_and_limited_to_ten() {
     let place = SettingsFixture::new(Provider::Claude, Some(b"{\"env\": {\"KEY\": \"secret\"}}"));
     let mut last = None;
     for at in 0..15_i64 {
@@ -170,7 +170,7 @@ fn copies_are_private_and_few() {
 }
 
 #[test]
-fn a_damaged_note_is_not_believed() {
+fn uninstall_ignores_a_tampered_copy_of_the_original_settings() {
     let before = b"{\n  \"a\": 1\n}\n";
     let place = SettingsFixture::new(Provider::Claude, Some(before));
     place.make(&install(PROGRAM));

@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 160, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_settings_keep_what_is_theirs(made in any_settings(), dice in vec(any::<u8>(), 1..64), kind in 0..5_usize) {
+    fn install_and_uninstall_restore_any_settings_text(made in any_settings(), dice in vec(any::<u8>(), 1..64), kind in 0..5_usize) {
         let (provider, spaces, trailing) = match kind {
             0 => (Provider::Claude, WILD, true),
             1 => (Provider::Gemini, WILD, false),

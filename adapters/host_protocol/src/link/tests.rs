@@ -90,7 +90,7 @@ fn note(text: &str) -> HostEvent {
 }
 
 #[test]
-fn what_was_not_acknowledged_is_told_again() {
+fn unacknowledged_events_are_resent_after_reconnecting() {
     let server = Server::new();
     let (link, _asks) = server.link();
     for text in ["a", "b", "c"] {
@@ -114,7 +114,7 @@ fn what_was_not_acknowledged_is_told_again() {
 }
 
 #[test]
-fn a_question_is_answered_or_refused() {
+fn a_server_request_is_answered_or_refused_when_the_queue_is_full() {
     let server = Server::new();
     let (link, asks) = server.link();
     let mut server = server.accept();
@@ -133,7 +133,7 @@ fn a_question_is_answered_or_refused() {
 }
 
 #[test]
-fn a_question_of_a_later_version_is_refused() {
+fn unknown_server_requests_are_refused_and_the_link_continues() {
     let server = Server::new();
     let (link, _asks) = server.link();
     let mut server = server.accept();
@@ -150,7 +150,7 @@ fn a_question_of_a_later_version_is_refused() {
 }
 
 #[test]
-fn the_end_waits_for_the_last_acknowledgement() {
+fn dropping_the_link_waits_for_the_last_acknowledgement() {
     let server = Server::new();
     let (link, _asks) = server.link();
     link.send_event(Timestamp::MIN, HostEvent::Exited { code: Some(0), signal: None });
@@ -163,7 +163,7 @@ fn the_end_waits_for_the_last_acknowledgement() {
 }
 
 #[test]
-fn without_room_the_oldest_go_and_leave_a_gap() {
+fn a_full_spool_drops_its_oldest_events_and_records_a_gap() {
     let (requests, _asks) = bounded(1);
     let mut worker = LinkWorker {
         hello: hello(),

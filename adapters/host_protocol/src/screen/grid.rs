@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_have_one_form_each() {
+    fn colors_round_trip_through_their_json_form() {
         for (color, json) in [(SpanColor::Index(7), "7"), (SpanColor::Rgb(255, 0, 16), "\"#ff0010\"")] {
             assert_eq!(serde_json::to_string(&color).unwrap(), json);
             assert_eq!(serde_json::from_str::<SpanColor>(json).unwrap(), color);

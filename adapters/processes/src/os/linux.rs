@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_that_are_cut_name_nobody() {
+    fn truncated_netlink_replies_yield_no_user() {
         let address: SocketAddr = "127.0.0.1:80".parse().unwrap();
         let full = {
             let mut bytes = request(address, address);

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_and_one_link_to_a_private_directory_are_connected_to() {
+    fn a_socket_is_accepted_directly_or_through_one_private_link() {
         let home = Home::new();
         assert!(home.find().unwrap().is_none());
         let listener = UnixListener::bind(home.socket()).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_to_nothing_is_no_socket() {
+    fn a_dangling_symlink_counts_as_no_socket() {
         let home = Home::new();
         symlink(home.path("gone/socket"), home.socket()).unwrap();
         assert!(home.find().unwrap().is_none());
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn other_links_and_other_files_are_refused() {
+    fn links_to_shared_directories_and_non_socket_files_are_refused() {
         let refused = |home: &Home| assert!(matches!(home.find(), Err(ConnectError::Foreign)));
         // A directory that other users may enter.
         for mode in [0o755, 0o710, 0o701] {

@@ -45,7 +45,7 @@ fn claims(talk: &mut DaemonSession, text: &str, now: Timestamp) -> Vec<String> {
 }
 
 #[test]
-fn a_recorded_daemon_is_followed_and_told_nothing_else() {
+fn a_recorded_daemon_session_yields_its_claims_and_no_extra_requests() {
     let (mut talk, hello) = DaemonSession::begin("/home", then());
     let mut sent = vec![hello];
     let mut events = Vec::new();
@@ -73,7 +73,7 @@ fn a_recorded_daemon_is_followed_and_told_nothing_else() {
 }
 
 #[test]
-fn statuses_and_what_they_claim() {
+fn daemon_thread_statuses_map_to_claims() {
     let (mut talk, _) = DaemonSession::begin("/home", at(1));
     let now = at(10);
     let cases = [
@@ -101,7 +101,7 @@ fn statuses_and_what_they_claim() {
 }
 
 #[test]
-fn damage_is_an_error_and_changes_nothing() {
+fn malformed_daemon_messages_are_errors_and_change_no_state() {
     let (mut talk, _) = DaemonSession::begin("/home", at(1));
     for text in ["", "nonsense", "7", "{\"method\":7}"] {
         assert!(talk.receive(text, at(2)).is_err(), "{text}");

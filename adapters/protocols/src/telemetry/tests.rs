@@ -85,7 +85,7 @@ fn shown(received: &Received) -> Vec<String> {
 }
 
 #[test]
-fn every_recorded_record_is_read() {
+fn every_recorded_log_record_is_accepted_with_its_own_time() {
     for (name, provider, records, events) in
         [("claude", Provider::Claude, 27, 19), ("codex", Provider::Codex, 21, 19), ("gemini", Provider::Gemini, 28, 12)]
     {
@@ -101,7 +101,7 @@ fn every_recorded_record_is_read() {
 }
 
 #[test]
-fn the_trace_of_a_prompt_is_told() {
+fn the_trace_id_of_a_prompt_is_recorded() {
     let traces = |name: &str| -> Vec<String> {
         let received = logs(Encoding::Json, &fixture(&format!("{name}/logs.json")));
         let notes = received.events.into_iter().filter_map(|event| match event.payload {
@@ -116,7 +116,7 @@ fn the_trace_of_a_prompt_is_told() {
 }
 
 #[test]
-fn what_codex_says() {
+fn codex_log_records_decode_to_events() {
     let shown = shown(&logs(Encoding::Json, &fixture("codex/logs.json")));
     for line in [
         "running thinking",
@@ -132,7 +132,7 @@ fn what_codex_says() {
 }
 
 #[test]
-fn what_gemini_says() {
+fn gemini_log_records_decode_to_events() {
     let shown = shown(&logs(Encoding::Json, &fixture("gemini/logs.json")));
     for line in [
         "error rate_limit 429 retrying",
@@ -149,7 +149,7 @@ fn what_gemini_says() {
 }
 
 #[test]
-fn what_claude_says() {
+fn claude_log_records_decode_to_events() {
     let shown = shown(&logs(Encoding::Json, &fixture("claude/logs.json")));
     for line in [
         "running thinking",
@@ -176,7 +176,7 @@ fn what_claude_says() {
 }
 
 #[test]
-fn a_claim_ends_by_the_records_own_time() {
+fn a_claim_expires_within_15_s_of_the_record_time() {
     let received = logs(Encoding::Json, &fixture("codex/logs.json"));
     for event in &received.events {
         let Payload::Signal(signal) = &event.payload else { continue };
@@ -193,7 +193,7 @@ fn a_claim_ends_by_the_records_own_time() {
 }
 
 #[test]
-fn classes_of_errors() {
+fn api_errors_are_classified_by_status_and_message() {
     for (status, message, class, retrying) in [
         (Some(401), "", ErrorClass::Auth, false),
         (Some(403), "", ErrorClass::Auth, false),
@@ -225,7 +225,7 @@ fn both_encodings_give_the_same_events() {
 }
 
 #[test]
-fn the_same_request_gives_the_same_identities_and_another_record_another() {
+fn event_identities_are_unique_and_the_same_when_a_request_is_repeated() {
     let json = fixture("claude/logs.json");
     let identities = |body: &[u8], at| {
         let received = receive(Signal::Logs, Encoding::Json, body, at).unwrap();
@@ -240,7 +240,7 @@ fn the_same_request_gives_the_same_identities_and_another_record_another() {
 }
 
 #[test]
-fn services_nobody_knows_and_records_without_a_session_say_nothing() {
+fn unknown_services_and_incomplete_records_yield_no_events() {
     let prompt = || vec![text("event.name", "codex.user_prompt")];
     let received = sent("somebody-else", prompt());
     assert_eq!(received.events, []);
@@ -254,7 +254,7 @@ fn services_nobody_knows_and_records_without_a_session_say_nothing() {
 }
 
 #[test]
-fn a_service_that_was_renamed_is_known_by_its_scope() {
+fn a_renamed_service_is_identified_by_its_scope() {
     let json = String::from_utf8(fixture("codex/logs.json")).unwrap().replace("codex_cli_rs", "my-codex");
     assert!(logs(Encoding::Json, json.replace("my-codex", "mine").as_bytes()).events.len() > 10);
 }
@@ -288,7 +288,7 @@ fn records_over_a_limit_are_rejected_and_the_others_kept() {
 }
 
 #[test]
-fn records_beyond_the_count_are_only_counted() {
+fn records_beyond_the_limit_are_counted_as_rejected() {
     let mut body = request("codex_cli_rs", Vec::new()).resource_logs.remove(0).encode_to_vec();
     // A million empty records in one scope, two bytes each, and a scope of one more.
     let scope = [0x12, 0].repeat(1_000_000);
@@ -326,7 +326,7 @@ fn spans_and_metrics_are_counted_and_not_read() {
 }
 
 #[test]
-fn what_is_no_message_is_malformed() {
+fn malformed_request_bodies_are_errors() {
     for bad in [
         "",
         "{",
@@ -359,7 +359,7 @@ fn what_is_no_message_is_malformed() {
 }
 
 #[test]
-fn an_answer_says_what_was_rejected() {
+fn the_response_reports_rejected_records() {
     let mut received = Received::default();
     assert_eq!(answer(Signal::Logs, Encoding::Json, &received), b"{}");
     assert_eq!(answer(Signal::Logs, Encoding::Protobuf, &received), b"");
@@ -372,7 +372,7 @@ fn an_answer_says_what_was_rejected() {
 }
 
 #[test]
-fn settings_turn_it_on_and_leave_content_off() {
+fn generated_settings_enable_telemetry_without_prompt_content() {
     for provider in [Provider::Claude, Provider::Codex, Provider::Gemini] {
         let settings = settings::settings(provider, "http://127.0.0.1:4", "secret").unwrap();
         let all = format!("{settings:?}");
@@ -469,7 +469,7 @@ fn json(value: &AnyValue) -> serde_json::Value {
 
 proptest! {
     #[test]
-    fn an_encoding_changes_nothing(records in proptest::collection::vec(any_record(), 0..6)) {
+    fn any_records_give_the_same_events_in_json_and_protobuf(records in proptest::collection::vec(any_record(), 0..6)) {
         let of = |record: &LogRecord| serde_json::json!({
             "timeUnixNano": record.time_unix_nano.to_string(),
             "attributes": record.attributes.iter().map(|a| serde_json::json!({
@@ -508,7 +508,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_end_it(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..60_000, cut in 0_usize..60_000) {
+    fn arbitrary_or_corrupted_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..60_000, cut in 0_usize..60_000) {
         for signal in [Signal::Logs, Signal::Traces, Signal::Metrics] {
             for encoding in [Encoding::Json, Encoding::Protobuf] {
                 receive(signal, encoding, &bytes, now()).ok();

@@ -61,7 +61,7 @@ fn check(provider: Provider, request: &PermissionRequest, expected: &str, input:
 }
 
 #[test]
-fn what_is_asked_for() {
+fn approval_requests_are_decoded_for_each_agent() {
     let claude = &requests("claude-allow")[0];
     let input = r#"{"command": "touch made.txt && echo done", "description": "Create a file"}"#;
     let command = "\"touch made.txt && echo done\" []";
@@ -119,7 +119,7 @@ fn with(request: &PermissionRequest, change: impl FnOnce(&mut Value)) -> Permiss
 }
 
 #[test]
-fn what_is_not_told_for_certain_is_not_whole() {
+fn ambiguous_requests_are_not_treated_as_complete() {
     let codex = requests("codex");
     let whole = |provider, request: &PermissionRequest| !approval(provider, request).cut;
     let plain =
@@ -162,7 +162,7 @@ fn what_is_not_told_for_certain_is_not_whole() {
 }
 
 #[test]
-fn only_a_plain_yes_for_this_once_is_given() {
+fn an_approval_is_sent_only_if_a_single_allow_once_is_offered() {
     let codex = &requests("codex")[0];
     let offers = |all: Value| with(codex, |line| line["params"]["availableDecisions"] = all);
     let speaks = app_server::AppServer::new("/p");
@@ -183,7 +183,7 @@ fn only_a_plain_yes_for_this_once_is_given() {
 }
 
 #[test]
-fn claude_code_is_given_back_what_it_asked_for_or_what_was_decided() {
+fn claude_code_answers_carry_rewritten_commands_and_question_answers() {
     let request = &requests("claude-allow")[0];
     let speaks = stream_json::StreamJson::default();
     let response = |request: &PermissionRequest, given: &AgentAnswer| {
@@ -206,7 +206,7 @@ fn claude_code_is_given_back_what_it_asked_for_or_what_was_decided() {
 }
 
 #[test]
-fn the_directory_is_told_before_the_call() {
+fn the_pre_tool_hook_supplies_the_directory_of_the_call() {
     let mut codec = stream_json::StreamJson::default();
     let before = json!({"type": "control_request", "request_id": "h", "request": {"subtype": "hook_callback", "callback_id": "capture-place",
         "input": {"session_id": "s", "cwd": "/p/sub", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {}, "tool_use_id": "t"}, "tool_use_id": "t"}});
@@ -229,7 +229,7 @@ fn the_directory_is_told_before_the_call() {
 
 proptest! {
     #[test]
-    fn any_split_of_what_is_written_gives_the_same_lines(cuts in proptest::collection::vec(0_usize..4000, 0..40)) {
+    fn the_line_splitter_gives_the_same_lines_for_any_chunking(cuts in proptest::collection::vec(0_usize..4000, 0..40)) {
         let (_, lines) = written("codex");
         let text = lines.join("\n") + "\n";
         let mut cuts = cuts;
@@ -265,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn no_line_makes_a_codec_fail_or_say_yes(line in ".{0,200}", id in "[a-z0-9\"{}]{0,6}") {
+    fn arbitrary_lines_never_make_a_codec_panic_or_approve(line in ".{0,200}", id in "[a-z0-9\"{}]{0,6}") {
         for provider in [Provider::Claude, Provider::Codex, Provider::Gemini] {
             let mut codec = codec_of(provider, "/p");
             let made = format!(r#"{{"id":{id},"type":"control_request","request_id":"x","method":"x","request":{{"subtype":"x"}},"params":{{}}}}"#);

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tail_errors_are_tried_again_less_and_less_often() {
+    fn tail_errors_are_retried_with_exponential_backoff() {
         let (mut errors, path) = (Errors::default(), Arc::from("/f"));
         let seconds = Duration::from_secs_f64;
         errors.record(&path, Some(7), "no".into(), Some(seconds(0.0)), None);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn tail_errors_are_many_and_messages_few() {
+    fn tail_error_list_is_bounded_while_all_errors_are_counted() {
         let mut errors = Errors::default();
         for n in 0..1000 {
             errors.record(&Arc::from(format!("/{n}")), Some(n), "no".into(), None, None);

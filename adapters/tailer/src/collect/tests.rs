@@ -166,7 +166,7 @@ fn seconds(n: f64) -> Duration {
 }
 
 #[test]
-fn tail_collect_finds_reads_and_follows() {
+fn tail_collect_matching_files_are_found_read_and_followed() {
     let mut case = case();
     case.append("a/b/one.jsonl", &note(1, "v1"));
     case.append("a/junk/no.jsonl", &note(2, "no"));
@@ -189,7 +189,7 @@ fn tail_collect_finds_reads_and_follows() {
 }
 
 #[test]
-fn tail_collect_quiet_files_are_noticed_in_five_seconds_and_cost_little() {
+fn tail_collect_quiet_files_are_polled_about_every_five_seconds() {
     let mut case = case();
     case.append("one.jsonl", &note(1, "v1"));
     case.run(seconds(100.0));
@@ -202,7 +202,7 @@ fn tail_collect_quiet_files_are_noticed_in_five_seconds_and_cost_little() {
 }
 
 #[test]
-fn tail_collect_what_leaves_no_hint_where_hints_come_is_found_later() {
+fn tail_collect_changes_without_hints_are_found_by_rare_polls() {
     let mut case = case_of(CollectorConfig { watches: 100, ..config() });
     // Accepts every directory and reports nothing.
     case.collector.watch = Watch::with(Box::new(notify::NullWatcher));
@@ -228,7 +228,7 @@ fn tail_collect_what_leaves_no_hint_where_hints_come_is_found_later() {
 }
 
 #[test]
-fn tail_collect_a_poke_is_answered_at_once() {
+fn tail_collect_check_path_reads_the_file_immediately() {
     let mut case = case();
     case.append("one.jsonl", &note(1, "v1"));
     case.settle().unwrap();
@@ -254,7 +254,7 @@ fn tail_collect_a_root_that_appears_is_found() {
 }
 
 #[test]
-fn tail_collect_an_unchanged_restart_opens_nothing() {
+fn tail_collect_a_restart_without_changes_rereads_no_file() {
     let mut case = case();
     for n in 0..50 {
         case.append(&format!("p{}/f{n}.jsonl", n % 7), &note(n, "v"));
@@ -281,7 +281,7 @@ fn tail_collect_an_unchanged_restart_opens_nothing() {
 }
 
 #[test]
-fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
+fn tail_collect_a_restart_resumes_from_a_cursor_within_the_file() {
     let mut case =
         case_of(CollectorConfig { limits: ReadLimits { batch_bytes: 64, ..ReadLimits::default() }, ..config() });
     case.append("f.jsonl", &note("first", "v"));
@@ -298,7 +298,7 @@ fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
 }
 
 #[test]
-fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
+fn tail_collect_live_files_come_first_then_history_newest_first() {
     let mut case = case();
     for (name, age) in [("old", 9000), ("older", 90_000), ("fresh", 100), ("newest", 10)] {
         let name = format!("{name}.jsonl");
@@ -313,7 +313,7 @@ fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
 }
 
 #[test]
-fn tail_collect_a_copied_file_is_history_and_what_follows_is_live() {
+fn tail_collect_copied_old_records_are_history_and_later_appends_live() {
     let limits = ReadLimits { batch_bytes: 300, ..ReadLimits::default() };
     let mut case = case_of(CollectorConfig { limits, ..config() });
     case.append("there.jsonl", &note_of("there", seconds(1.0)));
@@ -382,7 +382,7 @@ fn tail_collect_live_files_do_not_wait_for_history() {
 }
 
 #[test]
-fn tail_collect_cursors_without_events_are_gathered() {
+fn tail_collect_cursor_updates_without_events_are_batched() {
     let mut case = case();
     case.append("f.jsonl", &note(1, "v"));
     case.run(seconds(3.0));
@@ -398,7 +398,7 @@ fn tail_collect_cursors_without_events_are_gathered() {
 }
 
 #[test]
-fn tail_collect_vanished_is_said_once() {
+fn tail_collect_a_removed_file_is_reported_once() {
     let mut case = case();
     case.append("one.jsonl", &note(1, "v1"));
     case.append("live.json", &note(2, "v2"));
@@ -417,7 +417,7 @@ fn tail_collect_vanished_is_said_once() {
 }
 
 #[test]
-fn tail_t14_links_and_copies_are_files_of_their_own() {
+fn tail_t14_hard_links_and_copies_get_separate_cursors() {
     let mut case = case();
     case.append("a.jsonl", &(note(1, "v1") + &plain("p") + &plain("p")));
     fs::hard_link(case.path("a.jsonl"), case.path("link.jsonl")).unwrap();
@@ -431,7 +431,7 @@ fn tail_t14_links_and_copies_are_files_of_their_own() {
 }
 
 #[test]
-fn tail_t15_links_are_refused_and_said_once() {
+fn tail_t15_symlinks_are_refused_and_reported_once() {
     let mut case = case();
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("x.jsonl"), note(1, "secret")).unwrap();
@@ -461,7 +461,7 @@ fn tail_t15_links_are_refused_and_said_once() {
 
 /// SQLite writes commits to the write-ahead log first: a hint about the log, and the poll, lead to the database.
 #[test]
-fn tail_collect_follows_the_log_of_a_database() {
+fn tail_collect_a_change_of_the_write_ahead_log_leads_to_its_database() {
     let mut case = case();
     let database = rows::writer(&case.path("a.db"));
     rows::insert(&database, "a", "one");
@@ -481,7 +481,7 @@ fn tail_collect_follows_the_log_of_a_database() {
 }
 
 #[test]
-fn tail_t16_lost_hints_mean_looking_everywhere() {
+fn tail_t16_an_overflowing_hint_inbox_triggers_a_full_scan() {
     let mut case = case();
     for n in 0..20 {
         case.append(&format!("p{n}/f.jsonl"), &note(n, "v"));
@@ -501,10 +501,12 @@ fn tail_t16_lost_hints_mean_looking_everywhere() {
 }
 
 #[test]
-fn tail_t18_permissions_lost_and_given_back() {
+fn tail_t18_reading_continues_after_permissions_are_restored() {
     use std::os::unix::fs::PermissionsExt;
     if rustix::process::geteuid().is_root() {
-        println!("skipped: root may read everything (tail_t18_t21_errors_move_nothing injects EACCES)");
+        println!(
+            "skipped: root may read everything (tail_t18_t21_an_io_error_at_any_call_loses_no_record injects EACCES)"
+        );
         return;
     }
     let mut case = case();
@@ -523,7 +525,7 @@ fn tail_t18_permissions_lost_and_given_back() {
 }
 
 #[test]
-fn tail_t18_what_cannot_be_opened_is_tried_again_with_patience() {
+fn tail_t18_files_that_fail_to_open_are_retried_with_backoff() {
     use rustix::io::Errno;
     for errno in [Errno::ACCESS, Errno::STALE, Errno::IO] {
         let mut case = case();
@@ -554,7 +556,7 @@ fn tail_t18_what_cannot_be_opened_is_tried_again_with_patience() {
 }
 
 #[test]
-fn tail_t19_many_files_and_directories_that_come_back() {
+fn tail_t19_thousands_of_removed_files_are_read_again_when_recreated() {
     let mut case = case();
     for n in 0..3000 {
         case.append(&format!("p{}/f{n}.jsonl", n / 20), &note(n, "v"));
@@ -577,7 +579,7 @@ fn tail_t19_many_files_and_directories_that_come_back() {
 
 /// A backup is restored, an archive is unpacked: all files are new and hot, and are read in one round.
 #[test]
-fn tail_t19_many_files_that_appear_at_once_are_not_open_at_once() {
+fn tail_t19_thousands_of_new_files_are_read_with_bounded_descriptors() {
     let mut case = case();
     case.append("live/f.jsonl", &note(0, "v"));
     case.settle().unwrap();
@@ -602,7 +604,7 @@ fn tail_t19_many_files_that_appear_at_once_are_not_open_at_once() {
 }
 
 #[test]
-fn tail_collect_what_is_ignored_is_left_alone() {
+fn tail_collect_ignored_paths_are_not_read_until_unignored() {
     let mut case = case();
     let control = case.collector.control();
     control.ignore(vec![case.path("off")]);
@@ -618,7 +620,7 @@ fn tail_collect_what_is_ignored_is_left_alone() {
 }
 
 #[test]
-fn tail_collect_threads_read_history_follow_and_stop() {
+fn tail_collect_threads_read_history_then_follow_appends_and_stop() {
     let home = tempfile::tempdir().unwrap();
     for n in 0..200 {
         fs::write(home.path().join(format!("f{n}.jsonl")), (0..50).map(|k| note(n * 50 + k, "v")).collect::<String>())
@@ -654,7 +656,7 @@ fn tail_collect_threads_read_history_follow_and_stop() {
 }
 
 #[test]
-fn tail_collect_workers_go_on_while_many_whole_files_are_read() {
+fn tail_collect_line_files_are_read_while_whole_files_wait() {
     let home = tempfile::tempdir().unwrap();
     for n in 0..200 {
         fs::write(home.path().join(format!("f{n}.jsonl")), note(n, "line")).unwrap();
@@ -697,7 +699,7 @@ fn whole_cursors(case: &mut Case) -> usize {
 }
 
 #[test]
-fn tail_collect_whole_cursors_of_closed_files_are_left_to_the_store() {
+fn tail_collect_cursors_of_closed_files_are_released_from_memory() {
     let mut case = case();
     case.append("one.jsonl", &note(1, "v1"));
     case.append("two.jsonl", &note(2, "v2"));
@@ -724,7 +726,7 @@ fn tail_collect_whole_cursors_of_closed_files_are_left_to_the_store() {
 }
 
 #[test]
-fn tail_collect_a_session_at_work_does_not_keep_the_cursors_of_others() {
+fn tail_collect_an_active_file_does_not_keep_other_cursors_in_memory() {
     let mut case = case();
     case.append("busy.jsonl", &note(1, "v1"));
     case.run(seconds(50.0));
@@ -746,7 +748,7 @@ fn tail_collect_a_session_at_work_does_not_keep_the_cursors_of_others() {
 }
 
 #[test]
-fn tail_collect_a_cursor_that_is_not_committed_any_more_is_that_of_a_new_file() {
+fn tail_collect_a_file_without_its_committed_cursor_is_read_as_new() {
     let mut case = case();
     case.append("one.jsonl", &note(1, "v1"));
     case.run(seconds(100.0));
@@ -757,7 +759,7 @@ fn tail_collect_a_cursor_that_is_not_committed_any_more_is_that_of_a_new_file() 
 }
 
 #[test]
-fn tail_collect_a_file_whose_cursor_cannot_be_read_now_is_read_later() {
+fn tail_collect_reading_waits_until_the_committed_cursor_is_readable() {
     struct Locked(AtomicBool, Mutex<HashMap<String, Cursor>>);
     impl CommittedCursors for Locked {
         fn cursor(&self, path: &str) -> io::Result<Option<Cursor>> {

@@ -40,7 +40,7 @@ fn check(line: &[u8]) -> (Vec<String>, u64) {
 }
 
 #[test]
-fn a_whole_line() {
+fn a_complete_line_is_decoded_with_its_offset_and_length() {
     assert_eq!(check(br#"{"v":"a"}"#), (vec!["a@100+9".into()], 0));
     assert_eq!(check(b"  {\"v\":\"a\"}\r"), (vec!["a@102+9".into()], 0));
     assert_eq!(check(b"\xef\xbb\xbf{\"v\":\"a\"}"), (vec!["a@103+9".into()], 0));
@@ -48,12 +48,12 @@ fn a_whole_line() {
 }
 
 #[test]
-fn two_whole_records_on_one_line() {
+fn two_complete_records_on_one_line_are_both_decoded() {
     assert_eq!(check(br#"{"v":"a"}{"v":"b"}"#), (vec!["a@100+9".into(), "b@109+9".into()], 0));
 }
 
 #[test]
-fn a_cut_record_and_the_next_one() {
+fn a_truncated_record_does_not_hide_the_next_one() {
     let (seen, issues) = check(br#"{"v":"cut off he{"v":"b"}"#);
     assert_eq!(seen, ["unrecognized:{\"v\":\"cut off he@100+16", "b@116+9"]);
     assert_eq!(issues, 1);
@@ -70,7 +70,7 @@ fn a_run_of_nul_bytes_is_counted_not_stored() {
 }
 
 #[test]
-fn a_record_cut_by_nul_bytes_and_the_next_one() {
+fn nul_bytes_inside_a_record_do_not_hide_the_next_one() {
     let (seen, _) = check(b"{\"v\":\"cu\0\0\0\0{\"v\":\"b\"}");
     assert_eq!(seen.last().unwrap(), "b@112+9");
 }
@@ -84,7 +84,7 @@ fn invalid_utf8_and_lone_surrogates_are_shown_as_u_fffd() {
 }
 
 #[test]
-fn what_nobody_understands_is_kept() {
+fn unparsable_lines_are_kept_as_unrecognized() {
     let (seen, issues) = check(b"not json at all");
     assert_eq!(seen, ["unrecognized:not json at all@100+15"]);
     assert_eq!(issues, 1);
@@ -94,7 +94,7 @@ fn what_nobody_understands_is_kept() {
 
 proptest::proptest! {
     #[test]
-    fn never_panics_and_never_loses_a_record(head: Vec<u8>, v in "[a-z]{1,8}") {
+    fn a_record_after_arbitrary_bytes_is_always_found(head: Vec<u8>, v in "[a-z]{1,8}") {
         let mut line: Vec<u8> = head.into_iter().filter(|b| *b != b'\n').collect();
         line.extend_from_slice(format!("{{\"v\":\"{v}\"}}").as_bytes());
         let (seen, _) = check(&line);

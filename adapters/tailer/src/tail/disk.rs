@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_nobody_wrote_to_has_not_changed() {
+    fn a_new_ctime_without_a_write_does_not_count_as_a_log_change() {
         let home = tempfile::tempdir().unwrap();
         let (database, log) = (home.path().join("a.db"), home.path().join("a.db-wal"));
         std::fs::write(&database, "d").unwrap();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn tail_both_ways_of_opening_refuse_links() {
+    fn tail_open_beneath_and_walk_both_refuse_symlinks() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("root");
         let outside = home.path().join("outside");

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tail_counts_and_forgets_in_bounds() {
+    fn tail_occurrence_counts_are_kept_in_bounded_memory() {
         let mut seen = Occurrences::default();
         let id = |n: u128| Identity::from_bits(n);
         assert_eq!([seen.next(id(1)), seen.next(id(1)), seen.next(id(2)), seen.next(id(1))], [0, 1, 0, 2]);

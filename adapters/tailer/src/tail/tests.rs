@@ -78,7 +78,7 @@ impl Case {
 }
 
 #[test]
-fn tail_t1_a_line_counts_when_it_ends() {
+fn tail_t1_a_line_is_read_only_once_its_newline_arrives() {
     let mut case = case();
     let line = note(1, "one");
     for byte in line.bytes().take(line.len() - 1) {
@@ -93,7 +93,7 @@ fn tail_t1_a_line_counts_when_it_ends() {
 }
 
 #[test]
-fn tail_t1_a_long_half_line_is_not_read_again_and_again() {
+fn tail_t1_a_growing_partial_line_is_not_reread_each_time() {
     let mut case = case();
     let (disk, log) = Faulty::new(Fault::None);
     case.reader = TailReader::on(ReadLimits::default(), Box::new(disk));
@@ -109,7 +109,7 @@ fn tail_t1_a_long_half_line_is_not_read_again_and_again() {
 }
 
 #[test]
-fn tail_t2_any_cut_with_a_restart_loses_and_doubles_nothing() {
+fn tail_t2_restarts_at_any_offset_lose_and_duplicate_no_record() {
     let text: String = (0..8).map(|n| if n % 3 == 0 { plain("same") } else { note(n, &format!("v{n}")) }).collect();
     for first in 0..text.len() {
         for second in [first, first + 1, (first + 40).min(text.len())] {
@@ -130,7 +130,7 @@ fn tail_t2_any_cut_with_a_restart_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn tail_t3_t4_t5_damage_is_the_end_of_nothing() {
+fn tail_t3_t4_t5_reading_continues_after_damaged_lines() {
     let mut case = case();
     let (one, two, three) = (note(1, "one"), note(2, "two"), note(3, "three"));
     case.append(&one[..9]);
@@ -161,7 +161,7 @@ fn tail_t6_short_reads_change_nothing() {
 }
 
 #[test]
-fn tail_t7_a_giant_line_needs_no_memory() {
+fn tail_t7_a_300_mib_line_is_read_in_a_256_kib_buffer() {
     let mut case = case();
     let (disk, _) = Faulty::new(Fault::Giant(300 << 20));
     let rest = note(1, "after") + &note(2, "last");
@@ -188,7 +188,7 @@ fn tail_t7_a_giant_line_needs_no_memory() {
 }
 
 #[test]
-fn tail_t7_lines_round_the_cap() {
+fn tail_t7_only_lines_above_the_limit_become_stubs() {
     let limits = ReadLimits { line_bytes: 400_000, ..ReadLimits::default() };
     for length in [399_998_usize, 400_000, 400_001, 655_359, 655_360, 655_361, 900_000, 2_000_000] {
         for pieces in [1, 3] {
@@ -226,7 +226,7 @@ fn tail_t8_hostile_records_and_panics_are_issues() {
 }
 
 #[test]
-fn tail_t9_rewriting_is_noticed_whatever_its_length() {
+fn tail_t9_a_rewrite_of_any_length_starts_a_new_generation() {
     for (name, again) in
         [("shorter", note(8, "b")), ("same", note(9, "two")), ("longer", note(7, "bb") + &note(6, "bbb"))]
     {
@@ -247,7 +247,7 @@ fn tail_t9_rewriting_is_noticed_whatever_its_length() {
 }
 
 #[test]
-fn tail_t9_a_change_behind_the_head_is_noticed_by_the_bytes_before_the_offset() {
+fn tail_t9_a_rewrite_beyond_the_head_is_detected_near_the_offset() {
     let mut case = case();
     let head: String = (0..200).map(|n| note(n, &format!("v{n}"))).collect();
     assert!(head.len() > 4096);
@@ -260,7 +260,7 @@ fn tail_t9_a_change_behind_the_head_is_noticed_by_the_bytes_before_the_offset() 
 }
 
 #[test]
-fn tail_t9_a_long_half_line_that_gets_shorter_is_searched_again() {
+fn tail_t9_a_partial_line_that_was_shortened_is_scanned_again() {
     let mut case = case();
     let half = format!("{{\"id\":\"1\",\"v\":\"{}", "x".repeat(400_000));
     case.append(&half);
@@ -270,7 +270,7 @@ fn tail_t9_a_long_half_line_that_gets_shorter_is_searched_again() {
 }
 
 #[test]
-fn tail_a_copy_that_takes_the_name_is_another_file() {
+fn tail_a_copy_renamed_over_the_file_starts_a_new_generation() {
     let mut case = case();
     case.write(note(1, "one"));
     case.look();
@@ -283,7 +283,7 @@ fn tail_a_copy_that_takes_the_name_is_another_file() {
 }
 
 #[test]
-fn tail_what_a_decoder_holds_back_is_asked_for_at_the_end() {
+fn tail_a_record_held_back_by_the_decoder_is_flushed_at_end_of_file() {
     let mut case = case();
     case.append(note(1, "one") + &note(2, "held"));
     assert_eq!(case.look(), ["one", "held"]);
@@ -292,7 +292,7 @@ fn tail_what_a_decoder_holds_back_is_asked_for_at_the_end() {
 }
 
 #[test]
-fn tail_t10_a_file_that_changes_while_it_is_read_is_not_believed() {
+fn tail_t10_a_file_rewritten_during_a_read_is_read_again() {
     let mut case = case();
     case.write((0..50).map(|n| note(n, &format!("a{n}"))).collect::<String>());
     case.look();
@@ -311,7 +311,7 @@ fn tail_t10_a_file_that_changes_while_it_is_read_is_not_believed() {
 }
 
 #[test]
-fn tail_t11_a_rotated_file_is_finished_first() {
+fn tail_t11_a_rotated_file_is_read_to_its_end_first() {
     let mut case = case();
     case.write(note(1, "one"));
     case.look();
@@ -330,7 +330,7 @@ fn tail_t11_a_rotated_file_is_finished_first() {
 }
 
 #[test]
-fn tail_t11_the_same_file_coming_back_is_gone_on_with() {
+fn tail_t11_a_file_renamed_away_and_back_is_continued() {
     let mut case = case();
     case.write(note(1, "one"));
     case.look();
@@ -344,7 +344,7 @@ fn tail_t11_the_same_file_coming_back_is_gone_on_with() {
 }
 
 #[test]
-fn tail_t12_an_inode_given_out_again_is_another_file() {
+fn tail_t12_a_new_file_with_a_reused_inode_is_read_from_the_start() {
     let mut reused = 0;
     let mut case = case();
     for n in 0..300 {
@@ -360,7 +360,7 @@ fn tail_t12_an_inode_given_out_again_is_another_file() {
 }
 
 #[test]
-fn tail_t13_compaction_doubles_nothing() {
+fn tail_t13_records_repeated_by_compaction_are_not_duplicated() {
     let mut case = case();
     let history: String = (0..40).map(|n| note(n, &format!("v{n}"))).collect();
     case.append(&history);
@@ -373,7 +373,7 @@ fn tail_t13_compaction_doubles_nothing() {
 }
 
 #[test]
-fn tail_records_without_ids_are_counted_once_each() {
+fn tail_repeated_records_without_ids_survive_restarts_without_duplicates() {
     let limits = ReadLimits { batch_bytes: 16, ..ReadLimits::default() };
     let mut case = case_of(LINES, limits);
     case.append(plain("a").repeat(5) + &plain("b") + &plain("a"));
@@ -421,7 +421,7 @@ fn rewritten_in_steps(case: &mut Case, treatment: &str, content: &str, look: boo
 }
 
 #[test]
-fn tail_t9_records_without_ids_are_not_doubled_by_a_file_that_is_written_again_in_steps() {
+fn tail_t9_a_stepwise_rewrite_does_not_duplicate_records_without_ids() {
     let first = plain("a").repeat(3) + &plain("b") + &plain("a");
     let longer = first.clone() + &plain("c") + &plain("a");
     for treatment in ["emptied", "removed", "replaced"] {
@@ -446,7 +446,7 @@ fn tail_t9_records_without_ids_are_not_doubled_by_a_file_that_is_written_again_i
 }
 
 #[test]
-fn tail_t9_a_restart_while_a_file_is_empty_doubles_nothing() {
+fn tail_t9_a_restart_while_the_file_is_empty_yields_no_duplicates() {
     let mut case = case();
     case.write(plain("a").repeat(3));
     case.look();
@@ -458,7 +458,7 @@ fn tail_t9_a_restart_while_a_file_is_empty_doubles_nothing() {
 }
 
 #[test]
-fn tail_t14_a_copy_that_is_read_while_it_is_written_doubles_nothing() {
+fn tail_t14_a_copy_read_while_being_written_yields_no_duplicates() {
     let mut case = case();
     let content = plain("a").repeat(3) + &plain("b");
     case.write(&content);
@@ -474,7 +474,7 @@ fn tail_t14_a_copy_that_is_read_while_it_is_written_doubles_nothing() {
 }
 
 #[test]
-fn tail_t15_nothing_but_our_own_regular_files() {
+fn tail_t15_only_regular_files_of_the_user_are_read() {
     let mut case = case();
     let refused = |case: &mut Case| match case.try_look() {
         Err(TailError::Refused { reason, .. }) => reason,
@@ -502,7 +502,7 @@ fn tail_t15_nothing_but_our_own_regular_files() {
 }
 
 #[test]
-fn tail_t15_a_directory_swapped_for_a_link_leads_nowhere() {
+fn tail_t15_a_directory_swapped_for_a_symlink_is_never_followed() {
     let home = tempfile::tempdir().unwrap();
     let secret = tempfile::tempdir().unwrap();
     let real = home.path().join("d");
@@ -541,7 +541,7 @@ fn tail_t15_a_directory_swapped_for_a_link_leads_nowhere() {
 }
 
 #[test]
-fn tail_t18_t21_errors_move_nothing() {
+fn tail_t18_t21_an_io_error_at_any_call_loses_no_record() {
     use rustix::io::Errno;
     for errno in [Errno::IO, Errno::STALE, Errno::ACCESS] {
         for nth in 0..12 {
@@ -566,7 +566,7 @@ fn tail_t18_t21_errors_move_nothing() {
 }
 
 #[test]
-fn tail_t20_times_of_files_decide_nothing() {
+fn tail_t20_appends_are_read_whatever_the_file_modification_time() {
     let mut case = case();
     let frozen = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let future = ago(Duration::ZERO) + Duration::from_secs(86_400);
@@ -578,7 +578,7 @@ fn tail_t20_times_of_files_decide_nothing() {
 }
 
 #[test]
-fn tail_whole_files_are_read_whole_and_waited_for() {
+fn tail_whole_files_are_read_once_complete() {
     let mut case = case_of(WHOLE, ReadLimits { whole_bytes: 1000, ..ReadLimits::default() });
     let step = |case: &mut Case, seconds: f64| {
         case.steady += Duration::from_secs_f64(seconds);
@@ -632,7 +632,7 @@ fn packed(parts: &[&str]) -> Vec<u8> {
 const COMPRESSED: FileSpec = FileSpec { format: FileFormat::Compressed, ..LINES };
 
 #[test]
-fn a_compressed_file_is_read_like_its_lines_and_again_only_after_a_change() {
+fn a_compressed_file_is_decoded_once_and_again_after_a_change() {
     let limits = ReadLimits { batch_bytes: 40, ..ReadLimits::default() };
     let mut case = case_of(COMPRESSED, limits);
     let content: String = (0..50).map(|n| note(n, &format!("v{n}"))).collect::<String>() + &plain("a").repeat(2);
@@ -656,7 +656,7 @@ fn a_compressed_file_is_read_like_its_lines_and_again_only_after_a_change() {
 }
 
 #[test]
-fn a_compressed_file_and_the_same_lines_in_the_clear_are_the_same_records() {
+fn compressing_a_file_already_read_yields_no_new_records() {
     let content: String = (0..20).map(|n| note(n, &format!("v{n}"))).collect::<String>() + &plain("a").repeat(3);
     let mut case = case();
     case.write(&content);
@@ -668,7 +668,7 @@ fn a_compressed_file_and_the_same_lines_in_the_clear_are_the_same_records() {
 }
 
 #[test]
-fn a_compressed_file_that_was_not_written_to_its_end_is_reported_and_read_once_it_is() {
+fn an_incomplete_compressed_file_is_an_error_until_it_is_complete() {
     let content: String = (0..2_000).map(|n| note(n, &format!("value {n}"))).collect();
     let whole = packed(&[&content]);
     let mut case = case_of(COMPRESSED, ReadLimits::default());

@@ -40,14 +40,14 @@ fn hints(event: notify::Result<Event>) -> Vec<Hint> {
 
 /// T16: the overflow of the queue is an event without a path.
 #[test]
-fn tail_watch_overflow_means_everywhere() {
+fn tail_watch_overflow_and_errors_request_a_full_scan() {
     let overflow = Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
     assert_eq!(hints(Ok(overflow)), [Hint::Everything]);
     assert_eq!(hints(Err(notify::Error::generic("x"))), [Hint::Everything]);
 }
 
 #[test]
-fn tail_watch_tells_changes_and_no_reading() {
+fn tail_watch_reports_modifications_but_not_opens() {
     use notify::event::{AccessKind, AccessMode, DataChange, ModifyKind};
     let of = |kind| Event::new(kind).add_path("/f".into());
     assert_eq!(hints(Ok(of(EventKind::Access(AccessKind::Open(AccessMode::Any))))), []);
@@ -55,7 +55,7 @@ fn tail_watch_tells_changes_and_no_reading() {
 }
 
 #[test]
-fn tail_watch_hears_an_append() {
+fn tail_watch_reports_a_written_file() {
     let folder = tempfile::tempdir().unwrap();
     let (tell, told) = mpsc::channel();
     let mut watch = Watch::start(move |hint| drop(tell.send(hint)));

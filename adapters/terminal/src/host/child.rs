@@ -165,7 +165,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_command_is_looked_for_as_a_shell_does() {
+    fn an_unresolvable_command_yields_the_shell_exit_status() {
         let dir = tempfile::tempdir().unwrap();
         let (plain, tool) = (dir.path().join("plain"), dir.path().join("tool"));
         for (path, mode) in [(&plain, 0o644), (&tool, 0o755)] {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn exits_have_the_codes_a_shell_gives() {
+    fn exits_are_reported_with_shell_exit_statuses() {
         let code = |code, signal| Exit { code, signal }.shell_code();
         assert_eq!((code(Some(0), None), code(Some(255), None)), (0, 255));
         assert_eq!((code(None, Some(9)), code(None, None)), (137, 128));

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_by_name() {
+    fn key_names_are_encoded_as_bytes() {
         let check = |name: &str, application, expected: &[u8]| {
             assert_eq!(bytes(name, application).as_deref(), Ok(expected), "{name}");
         };
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_that_detaches_is_found_in_each_form() {
+    fn the_detach_key_is_recognized_in_every_encoding() {
         let key: DetachKey = "ctrl-]".parse().unwrap();
         assert_eq!((key, key.to_string().as_str()), (DetachKey::USUAL, "ctrl-]"));
         assert_eq!(key.find(b"ab\x1dc"), Some(2));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_cannot_be_ended_from_within() {
+    fn escapes_are_removed_from_pasted_text() {
         assert_eq!(paste("a\x1b[201~\nb"), b"\x1b[200~a[201~\nb\x1b[201~");
     }
 }

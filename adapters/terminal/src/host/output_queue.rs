@@ -63,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_accepted_when_no_byte_is_lost_doubled_or_moved(
+        fn any_partial_writes_preserve_all_bytes_in_order(
             steps in prop::collection::vec(step(), 0..200),
         ) {
             let (mut queue, mut pushed, mut shown) = (OutputQueue::default(), Vec::new(), Vec::new());
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_makes_room() {
+    fn the_queue_reuses_the_space_of_written_bytes() {
         let mut queue = OutputQueue::default();
         queue.push(&[0; 4096]);
         let room = queue.waiting.capacity();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_loses_nothing() {
+    fn a_write_error_keeps_the_queued_bytes() {
         let mut queue = OutputQueue::default();
         queue.push(b"abc");
         queue.write_once(|_| Err(io::ErrorKind::BrokenPipe.into())).unwrap_err();

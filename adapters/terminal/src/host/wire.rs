@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_arrive_whole_and_with_their_descriptors() {
+    fn messages_and_descriptors_arrive_complete_across_split_reads() {
         let (a, b) = UnixStream::pair().unwrap();
         let (ours, mut theirs) = (LauncherSocket::new(a), LauncherSocket::new(b));
         let file = std::fs::File::open("/dev/null").unwrap();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_error() {
+    fn an_unknown_message_is_an_error() {
         use std::io::Write;
         let (mut a, b) = UnixStream::pair().unwrap();
         a.write_all(b"{\"type\":\"nonsense\"}\n").unwrap();

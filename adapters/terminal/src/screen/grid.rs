@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_first_then_the_rows_that_changed() {
+    fn grid_updates_contain_only_changed_rows_after_the_first() {
         let (mut terminal, mut grid) = (terminal(), Grid::default());
         terminal.feed(b"one\r\n\x1b[1;31mtwo\x1b[0m three  ");
         let whole = grid.update(&terminal, 0, 0);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn another_size_tells_every_row() {
+    fn a_resize_sends_the_rows_of_the_new_size() {
         let (mut terminal, mut grid) = (terminal(), Grid::default());
         terminal.feed(b"abc");
         let before = grid.update(&terminal, 0, 0).rev;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_scrolls_off_is_kept_with_its_colours() {
+    fn scrolled_off_lines_keep_their_colors() {
         let mut terminal = terminal();
         for n in 0..10 {
             terminal.feed(format!("\x1b[32mline {n}\x1b[m\r\n").as_bytes());
@@ -316,7 +316,7 @@ mod tests {
     proptest! {
         /// Applying each update to the previous rows gives the current rows, however the output is split.
         #[test]
-        fn updates_add_up(output in proptest::collection::vec("[a-c \r\n]{0,8}|\u{1b}\\[[0-9]{1,2}m|\u{1b}\\[[1-5];[1-9]H", 0..40)) {
+        fn grid_updates_applied_in_order_give_the_current_rows(output in proptest::collection::vec("[a-c \r\n]{0,8}|\u{1b}\\[[0-9]{1,2}m|\u{1b}\\[[1-5];[1-9]H", 0..40)) {
             let (mut terminal, mut grid) = (terminal(), Grid::default());
             let GridUpdate { lines: mut shown, mut rev, .. } = grid.update(&terminal, 0, 0);
             for piece in &output {

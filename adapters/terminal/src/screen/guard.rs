@@ -202,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_told_where_it_stands() {
+    fn a_terminal_reset_is_reported_at_its_position() {
         assert_eq!(passed(&[b"a\x1bcb\x1b(c"]).0, b"a\x1bc<reset>b\x1b(c");
         assert_eq!(passed(&[b"a\x1b", b"cb"]).0, b"a\x1bc<reset>b");
     }
 
     #[test]
-    fn a_command_without_an_end_is_cut() {
+    fn an_unterminated_control_string_is_truncated() {
         let megabyte = vec![b'x'; 1 << 20];
         let (out, _) = passed(&[b"\x1b]0;", &megabyte, &megabyte, b"\x07after"]);
         assert!(out.len() < MAX_STRING + 32, "{}", out.len());
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_within_the_escape_does_not_hide_the_command() {
+    fn a_control_character_inside_an_escape_does_not_hide_the_string() {
         let megabyte = vec![b'x'; 1 << 20];
         let (out, _) = passed(&[b"\x1b\n]0;", &megabyte]);
         assert!(out.len() < MAX_STRING + 32, "{}", out.len());

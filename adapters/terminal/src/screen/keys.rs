@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_answer() {
+    fn option_keys_are_read_as_answers() {
         check(b"\r", Some("Yes"));
         check(b"y", Some("Yes"));
         check(b"1", Some("Yes"));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_do_not() {
+    fn other_keys_and_terminal_reports_are_not_answers() {
         check(b"x", None);
         check(b"\x1b[B", None);
         check(b"\x1b[I\x1b[<35;10;20M\x1b[?62;22c\x1b[3;1R", None);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_cursor_moved_enter_is_only_enter() {
+    fn enter_after_a_cursor_move_names_no_option() {
         check(b"\x1b[B\r", Some("enter"));
     }
 }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_come_in_any_order_and_those_that_are_not_known_are_passed_over() {
+    fn status_reports_accept_any_order_and_ignore_unknown_pairs() {
         assert_eq!(after(&["app=pi:state=working"]), "state=working:app=pi");
         let full = "progress=40:kind=permission:msg=cm0:app=pi:state=blocked:new=1";
         assert_eq!(after(&[full]), "state=blocked:app=pi:kind=permission");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_decides_and_not_what_works_for_it() {
+    fn worker_reports_do_not_change_the_status_of_the_program() {
         let asks = "state=blocked:app=pi:kind=permission";
         assert_eq!(after(&[asks, "state=working:id=wf/1:app=wf"]), "state=blocked:app=pi:kind=permission");
         assert_eq!(
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_is_cleared_with_what_is_below_it() {
+    fn clearing_a_status_record_clears_its_children() {
         let mut status = ProgramStatus::default();
         for id in ["wf", "wf/1", "wf/1/a", "wf2"] {
             status.report(&format!("state=working:id={id}"));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_did_stands_and_what_it_does_ends_with_it() {
+    fn only_final_states_remain_after_the_program_ends() {
         for (state, stands) in [("working", false), ("blocked", false), ("done", true), ("error", true), ("idle", true)]
         {
             let mut status = ProgramStatus::default();
@@ -192,7 +192,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_report_makes_it_grow_without_end(reports in proptest::collection::vec("(state=(working|done|clear|x)|id=[a-c/]{0,3}|app=.{0,200}|[:=?]){0,4}", 0..400)) {
+        fn status_records_stay_bounded_for_any_reports(reports in proptest::collection::vec("(state=(working|done|clear|x)|id=[a-c/]{0,3}|app=.{0,200}|[:=?]){0,4}", 0..400)) {
             let mut status = ProgramStatus::default();
             for (n, report) in reports.iter().enumerate() {
                 status.report(report);

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_are_those_that_are_not_blank() {
+    fn the_last_lines_are_counted_without_blank_lines() {
         let check = |text: &str, lines: usize| last_lines(text, lines).map(|range| text[range].to_owned());
         assert_eq!(check("a\n\nb\n\nc\n\n", 2).as_deref(), Some("b\n\nc"));
         assert_eq!(check("a", 3).as_deref(), Some("a"));

@@ -213,7 +213,7 @@ fn scenarios() -> Vec<String> {
 }
 
 #[test]
-fn knows_files_by_their_place() {
+fn claude_files_are_recognized_by_path() {
     let check = |path: &str, kind: Option<FileKind>| assert_eq!(recognize(std::path::Path::new(path)), kind, "{path}");
     check("projects/-p/5886a42f.jsonl", Some(FileKind::Transcript));
     check("projects/-p/5886a42f/subagents/agent-a1.jsonl", Some(FileKind::Subagent));

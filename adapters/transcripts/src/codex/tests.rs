@@ -206,7 +206,7 @@ fn check(lines: &str, expected: &[&str]) {
 }
 
 #[test]
-fn knows_rollouts_by_their_place() {
+fn rollout_files_are_recognized_by_path() {
     for yes in [
         format!("sessions/2026/11/20/rollout-2026-11-20T04-39-05-{THREAD}.jsonl"),
         format!("archived_sessions/rollout-2026-11-20T04-39-05-{THREAD}.jsonl"),
@@ -226,7 +226,7 @@ fn knows_rollouts_by_their_place() {
 }
 
 #[test]
-fn finds_the_thread_in_the_name() {
+fn the_thread_id_is_parsed_from_the_file_name() {
     let hint = |name: &str| session_hint(Path::new(name));
     assert_eq!(hint(&format!("/x/rollout-2026-11-20T04-39-05-{THREAD}.jsonl")).as_deref(), Some(THREAD));
     let segment = format!("rollout-2026-11-20T04-39-05-{THREAD}_01a1f742-d239-7610-91eb-c007d017981f.jsonl");

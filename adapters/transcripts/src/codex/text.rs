@@ -118,14 +118,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn halves_of_a_pair_become_replacement_characters() {
+    fn lone_surrogates_become_replacement_characters() {
         assert_eq!(unescape(r"\ud800x\udc00"), "\u{fffd}x\u{fffd}");
         assert_eq!(unescape(r"\ud83d\ude80"), "🚀");
         assert_eq!(read(br#"a\ud83d\ude80b" rest"#), Some(("a🚀b".into(), 15)));
     }
 
     #[test]
-    fn what_is_cut_or_no_escape_is_no_string() {
+    fn unterminated_and_badly_escaped_strings_are_rejected() {
         for bad in [&b"abc"[..], br"a\", br#"a\x""#, br#"a\u12"#, br#"a\u12g4""#, b"\xff\""] {
             assert_eq!(read(bad), None, "{:?}", String::from_utf8_lossy(bad));
         }
@@ -133,14 +133,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reads_what_serde_writes(text: String) {
+        fn strings_encoded_by_serde_json_are_read_back_unchanged(text: String) {
             let json = serde_json::to_string(&text).unwrap();
             prop_assert_eq!(read(&json.as_bytes()[1..]), Some((text.clone(), json.len() - 1)));
             prop_assert_eq!(unescape(&json[1..json.len() - 1]), text);
         }
 
         #[test]
-        fn takes_any_bytes(bytes: Vec<u8>) {
+        fn reading_arbitrary_bytes_does_not_panic(bytes: Vec<u8>) {
             let _ = read(&bytes);
             let _ = unescape(&String::from_utf8_lossy(&bytes));
         }

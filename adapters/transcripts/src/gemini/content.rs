@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_by_their_messages() {
+    fn api_errors_are_classified_by_message() {
         let check = |message: &str, class, code: Option<&str>| {
             assert_eq!(error_class(message), (class, code.map(str::to_owned)), "{message}")
         };
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn promises_are_told_from_answers() {
+    fn texts_announcing_an_action_are_distinguished_from_answers() {
         for promise in [
             "I will run a command.",
             "Done with that.\n\nNow I'll run the tests.",

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_named_after_the_hash_of_its_directory() {
+    fn a_project_folder_is_matched_by_the_hash_of_its_directory() {
         let path = |slug: &str| format!("/h/.gemini/tmp/{slug}/chats/session-2025-11-20T04-38-10828683.json");
         // printf %s /home/me/project | sha256sum
         let slug = "225df3094012a213addf6b7d1c3b643daff302a33347426db49b5872e519e971";
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn chat_files_by_their_paths() {
+    fn chat_files_are_recognized_by_path() {
         let slug = || "proj".to_owned();
         let check = |path: &str, expected: Option<ChatFile>| assert_eq!(recognize(Path::new(path)), expected, "{path}");
         check("tmp/proj/chats/session-2026-11-20T04-38-10828683.jsonl", Some(ChatFile::Session { slug: slug() }));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_working_directory_is_said_beside_the_chats() {
+    fn the_working_directory_is_read_from_files_beside_the_chats() {
         let files = cwd_files(Path::new("tmp/proj/chats/session-x.jsonl"));
         assert_eq!(files, Some(["tmp/proj/.project_root".into(), "projects.json".into()]));
         assert_eq!(cwd_files(Path::new("tmp/proj/logs.json")), None);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_legacy_file_is_stale_once_its_successor_exists() {
+    fn a_legacy_json_file_is_superseded_by_its_jsonl_file() {
         let next = supersedes(Path::new("tmp/p/chats/session-a.json"));
         assert_eq!(next, Some("tmp/p/chats/session-a.jsonl".into()));
         assert_eq!(supersedes(Path::new("tmp/p/chats/session-a.jsonl")), None);

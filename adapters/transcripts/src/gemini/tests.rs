@@ -129,7 +129,7 @@ fn check(lines: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn a_session_that_another_follows_in_its_file_has_ended_its_turn() {
+fn a_new_session_header_in_the_file_ends_the_earlier_sessions_turn() {
     let other = HEADER.replace("s1", "s2");
     let mut out = output(SESSION);
     give(&mut GeminiDecoder::new(SESSION, None), &mut out, &[HEADER, PROMPT, ANSWER, &other]);
@@ -147,7 +147,7 @@ fn a_header_starts_a_session_once() {
 }
 
 #[test]
-fn a_subagent_knows_its_parent_by_its_folder() {
+fn the_parent_of_a_sub_agent_is_read_from_its_folder() {
     let mut decoder = GeminiDecoder::new(SUBAGENT, None);
     let mut out = output(SUBAGENT);
     let header = r#"{"sessionId":"08986023","projectHash":"3","startTime":"2026-11-20T04:56:54.644Z","kind":"subagent","directories":["/w"]}"#;
@@ -159,19 +159,19 @@ fn a_subagent_knows_its_parent_by_its_folder() {
 }
 
 #[test]
-fn a_prompt() {
+fn prompts_are_decoded_for_sessions_and_sub_agents() {
     check(&[PROMPT, TOUCH], &["user.prompt human | run the greeting command"]);
     check_in(SUBAGENT, &[PROMPT], &["user.prompt agent | run the greeting command"]);
 }
 
 #[test]
-fn a_prompt_with_a_file_is_what_was_typed() {
+fn a_prompt_with_a_file_shows_only_the_typed_text() {
     let line = r#"{"id":"u1","timestamp":"2026-11-20T04:39:20.821Z","type":"user","content":[{"text":"read @a"},{"text":"--- content of a"}],"displayContent":"read @a"}"#;
     check(&[line], &["user.prompt human | read @a"]);
 }
 
 #[test]
-fn what_nobody_typed_is_no_prompt() {
+fn injected_context_and_tool_responses_are_not_prompts() {
     for content in [
         r#"[{"text":"<session_context>\nThis is the Gemini CLI"}]"#,
         r#""<hook_context>x</hook_context>""#,
@@ -195,7 +195,7 @@ fn a_prompt_may_start_like_a_command() {
 }
 
 #[test]
-fn commands_and_injected_texts_are_remarks() {
+fn slash_commands_and_injected_texts_are_not_prompts() {
     check(
         &[r#"{"id":"u1","timestamp":"2026-11-20T04:39:20.821Z","type":"user","content":"/stats"}"#],
         &["annotation command /stats"],
@@ -205,7 +205,7 @@ fn commands_and_injected_texts_are_remarks() {
 }
 
 #[test]
-fn an_answer_ends_the_turn_as_far_as_a_file_can_tell() {
+fn an_answer_ends_the_turn_with_low_confidence() {
     check(
         &[PROMPT, TOUCH, ANSWER, TOUCH],
         &[
@@ -218,7 +218,7 @@ fn an_answer_ends_the_turn_as_far_as_a_file_can_tell() {
 }
 
 #[test]
-fn the_next_prompt_shows_that_the_answer_was_the_last() {
+fn the_next_prompt_raises_the_confidence_of_the_turn_end() {
     let next = PROMPT.replace("u1", "u2");
     check(
         &[PROMPT, TOUCH, ANSWER, TOUCH, &next, TOUCH],
@@ -233,7 +233,7 @@ fn the_next_prompt_shows_that_the_answer_was_the_last() {
 }
 
 #[test]
-fn thoughts_are_the_message_s_thinking() {
+fn thoughts_become_the_thinking_of_their_message() {
     let line = ANSWER.replace(
         "\"thoughts\":[]",
         r#""thoughts":[{"subject":"Greeting","description":"Answer briefly.","timestamp":"t"},{"subject":"Then"}]"#,
@@ -249,7 +249,7 @@ fn thoughts_are_the_message_s_thinking() {
 }
 
 #[test]
-fn tokens_may_come_with_an_update_and_count_once() {
+fn tokens_in_repeated_message_updates_are_counted_once() {
     let late = EMPTY.replace("null", r#"{"input":7,"output":2}"#);
     check(
         &[PROMPT, TOUCH, EMPTY, &late, &late],
@@ -263,12 +263,12 @@ fn tokens_may_come_with_an_update_and_count_once() {
 }
 
 #[test]
-fn an_empty_message_means_that_a_tool_call_is_open() {
+fn an_empty_message_indicates_an_open_tool_call() {
     check(&[EMPTY], &["assistant.message calls=0 thinking=-", "signal running tool low"]);
 }
 
 #[test]
-fn a_text_that_announces_a_tool_call_is_no_end() {
+fn a_text_announcing_a_tool_call_does_not_end_the_turn() {
     let announced = EMPTY.replace("\"content\":\"\"", "\"content\":\"Let me check the logs.\"");
     check(&[&announced], &["assistant.message calls=0 thinking=- | Let me check the logs.", "signal running tool low"]);
     let unaccounted =
@@ -280,7 +280,7 @@ fn a_text_that_announces_a_tool_call_is_no_end() {
 }
 
 #[test]
-fn tool_calls_come_with_an_update_of_their_message() {
+fn tool_calls_in_repeated_message_updates_are_decoded_once() {
     let update = with_calls(&call(
         "run_shell_command",
         r#"{"command":"echo hello; sleep 1","description":"run it"}"#,
@@ -300,7 +300,7 @@ fn tool_calls_come_with_an_update_of_their_message() {
 }
 
 #[test]
-fn a_result_answers_its_call() {
+fn a_tool_result_names_its_call() {
     let update = with_calls(&call("glob", r#"{"pattern":"*.rs"}"#, "success", r#"{"output":"a.rs"}"#));
     let mut out = output(SESSION);
     give(&mut GeminiDecoder::new(SESSION, None), &mut out, &[HEADER, EMPTY, &update]);
@@ -311,7 +311,7 @@ fn a_result_answers_its_call() {
 }
 
 #[test]
-fn how_tool_calls_end() {
+fn tool_outcomes_are_decoded_from_status_and_response() {
     let check = |name, status, response, expected: &str| {
         let mut out = output(SESSION);
         give(
@@ -357,7 +357,7 @@ fn how_tool_calls_end() {
 }
 
 #[test]
-fn kinds_and_titles_of_tools() {
+fn tool_calls_are_decoded_with_kind_and_title() {
     let check = |name: &str, args: &str, expected: &str| {
         let mut out = output(SESSION);
         give(
@@ -385,7 +385,7 @@ fn kinds_and_titles_of_tools() {
 }
 
 #[test]
-fn the_parent_says_what_kind_of_helper_it_called_and_that_it_is_done() {
+fn the_parents_call_gives_a_sub_agents_type_and_end() {
     let returned =
         call("invoke_agent", r#"{"agent_name":"generalist","prompt":"Look"}"#, "success", r#"{"output":"done"}"#)
             .replace("\"status\"", "\"agentId\":\"08986023\",\"status\"");
@@ -397,7 +397,7 @@ fn the_parent_says_what_kind_of_helper_it_called_and_that_it_is_done() {
 }
 
 #[test]
-fn a_helper_is_done_when_it_completes_its_task() {
+fn a_sub_agents_turn_ends_with_complete_task() {
     let done = with_calls(&call("complete_task", r#"{"result":{}}"#, "success", r#"{"output":"Output submitted"}"#));
     check_in(
         SUBAGENT,
@@ -432,7 +432,7 @@ fn a_cancelled_request_ends_the_turn() {
 }
 
 #[test]
-fn a_refused_call_and_a_cancelled_request_are_a_denial() {
+fn a_denied_call_followed_by_a_cancelled_request_ends_the_turn_as_denied() {
     let refused = with_calls(&call(
         "replace",
         "{}",
@@ -452,7 +452,7 @@ fn a_refused_call_and_a_cancelled_request_are_a_denial() {
 
 /// Esc in a tool (0.61.0, built from a description): the interrupted call follows in a separate message.
 #[test]
-fn what_follows_an_interrupted_tool_opens_no_turn() {
+fn records_after_an_interrupted_tool_call_open_no_turn() {
     let carrier = format!(
         r#"{{"id":"g9","timestamp":"2026-11-20T04:39:30.500Z","type":"gemini","content":"","thoughts":[],"toolCalls":[{}]}}"#,
         call(
@@ -491,7 +491,7 @@ fn an_api_error_ends_the_turn() {
 }
 
 #[test]
-fn remarks() {
+fn info_and_warning_records_become_notices() {
     check(
         &[
             r#"{"id":"i1","timestamp":"2026-11-20T04:53:02.967Z","type":"info","content":"Conversation checkpoint saved with tag: mytag."}"#,
@@ -515,7 +515,7 @@ fn remarks() {
 }
 
 #[test]
-fn what_is_not_known_is_kept() {
+fn unknown_records_are_kept_as_unrecognized() {
     check(
         &[r#"{"id":"x","timestamp":"2026-11-20T04:39:20.821Z","type":"novelty","content":"?"}"#],
         &[r#"unrecognized novelty | {"id":"x","timestamp":"2026-11-20T04:39:20.821Z","type":"novelty","content":"?"}"#],

@@ -73,7 +73,7 @@ fn short(event: &events::NewEvent) -> String {
 }
 
 #[test]
-fn the_database_by_its_path() {
+fn the_database_is_recognized_by_path() {
     for ours in ["opencode.db", "opencode-local.db", "opencode-dev.2.db"] {
         assert!(recognize(Path::new(ours)), "{ours}");
     }
@@ -92,7 +92,7 @@ fn the_database_by_its_path() {
 }
 
 #[test]
-fn a_command_approved_and_one_refused() {
+fn approved_and_denied_commands_are_decoded_with_their_outcome() {
     assert_eq!(
         stored("S03-shell-approve"),
         [
@@ -119,7 +119,7 @@ fn a_command_approved_and_one_refused() {
 }
 
 #[test]
-fn what_a_fork_takes_over_is_not_counted_again() {
+fn usage_copied_into_a_fork_is_counted_once() {
     let lines = recorded("S03-shell-approve");
     let fork: String = lines
         .lines()
@@ -145,7 +145,7 @@ fn what_a_fork_takes_over_is_not_counted_again() {
 }
 
 #[test]
-fn an_interrupt_and_errors() {
+fn interrupts_and_api_errors_are_decoded() {
     assert_eq!(
         stored("S09-interrupt-and-error"),
         [
@@ -163,7 +163,7 @@ fn an_interrupt_and_errors() {
 }
 
 #[test]
-fn a_question_and_its_answer() {
+fn a_question_and_its_answer_are_decoded() {
     let stored = stored("S11-question");
     let asked =
         stored.iter().position(|event| event == "question.asked [\"Red\", \"Blue\"] \"Which colour?\"").unwrap();
@@ -173,7 +173,7 @@ fn a_question_and_its_answer() {
 }
 
 #[test]
-fn a_sub_agent_is_a_session_of_its_own() {
+fn a_sub_agent_becomes_a_session_with_its_parent() {
     let out = decode(&recorded("S12-subagent"));
     let below: Vec<_> = out
         .events
@@ -205,7 +205,7 @@ fn edits_name_their_file() {
 }
 
 #[test]
-fn what_is_not_known_is_kept() {
+fn unknown_rows_are_kept_as_unrecognized() {
     let row = |kind: &str, data: &str| {
         serde_json::json!({"id": "evt_1", "aggregate_id": "ses_1", "seq": 0, "type": kind, "data": data}).to_string()
     };
@@ -218,7 +218,7 @@ fn what_is_not_known_is_kept() {
 }
 
 #[test]
-fn what_a_step_cost_is_reported_unless_its_price_is_unknown() {
+fn a_step_cost_is_reported_unless_its_price_is_unknown() {
     let cost = |cost: &str| {
         let tokens = r#"{"input":10,"output":5,"reasoning":2,"cache":{"read":3,"write":4}}"#;
         let part = format!(
@@ -245,7 +245,7 @@ fn what_a_step_cost_is_reported_unless_its_price_is_unknown() {
 proptest! {
     /// Reads and restarts may end after any row: the events are the same.
     #[test]
-    fn a_log_may_be_read_in_any_pieces(cut in 0_usize..60) {
+    fn a_restart_after_any_row_gives_the_same_events(cut in 0_usize..60) {
         for name in ["S03-shell-approve", "S12-subagent"] {
             let text = recorded(name);
             let at = text.match_indices('\n').nth(cut).map_or(text.len(), |(at, _)| at + 1);

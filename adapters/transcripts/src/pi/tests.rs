@@ -115,7 +115,7 @@ fn answer(parts: &str, more: &str) -> String {
 }
 
 #[test]
-fn sessions_by_their_paths() {
+fn session_files_are_recognized_by_path() {
     let is = |path: &str| recognize(Path::new(path));
     assert!(is("sessions/--home-dev-proj--/2026-11-20T04-39-18-871Z_019aa0f2.jsonl"));
     for other in [
@@ -146,7 +146,7 @@ fn a_header_starts_a_session_once() {
 }
 
 #[test]
-fn a_title_may_stand_before_the_header() {
+fn a_title_slot_before_the_header_is_decoded() {
     let slot = r#"{"type":"title","v":1,"title":"Fix it","updatedAt":"2026-11-20T04:39:18.871Z","pad":"   "}"#;
     let out = decode(PATH, &format!("{slot}\n{HEADER}\n"));
     assert_eq!(out.events.iter().map(short).collect::<Vec<_>>(), ["session.started new /w", "annotation title Fix it"]);
@@ -157,7 +157,7 @@ fn a_title_may_stand_before_the_header() {
 }
 
 #[test]
-fn prompts_answers_and_calls() {
+fn prompts_messages_and_tool_calls_are_decoded() {
     let call = answer(
         r#"{"type":"thinking","thinking":"hm"},{"type":"text","text":"look"},{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls\n-l"}}"#,
         r#""stopReason":"toolUse","usage":{"input":10,"output":5,"cacheRead":2,"cacheWrite":1}"#,
@@ -186,7 +186,7 @@ fn prompts_answers_and_calls() {
 }
 
 #[test]
-fn a_list_of_things_to_do_has_its_progress_for_a_title() {
+fn a_todo_call_is_titled_with_its_progress() {
     let title = |arguments: &str| {
         let call = format!(r#"{{"type":"toolCall","id":"c1","name":"todo","arguments":{arguments}}}"#);
         let line = format!("b a message {}", answer(&call, r#""stopReason":"toolUse""#));
@@ -203,7 +203,7 @@ fn a_list_of_things_to_do_has_its_progress_for_a_title() {
 }
 
 #[test]
-fn how_an_answer_can_end() {
+fn stop_reasons_of_answers_are_decoded() {
     let said = |more: &str| {
         let line = format!("b a message {}", answer(r#"{"type":"text","text":"t"}"#, more));
         seen(&[&format!("a - message {}", user("go")), &line]).split_off(2)
@@ -222,7 +222,7 @@ fn how_an_answer_can_end() {
 }
 
 #[test]
-fn an_error_that_does_not_pass_ends_the_turn() {
+fn the_fourth_consecutive_retryable_error_ends_the_turn() {
     let error = answer("", r#""stopReason":"error","errorMessage":"529 overloaded_error""#);
     let mut script = vec![format!("a - message {}", user("go"))];
     script.extend(["b a", "c b", "d c", "e d"].map(|ids| format!("{ids} message {error}")));
@@ -233,7 +233,7 @@ fn an_error_that_does_not_pass_ends_the_turn() {
 }
 
 #[test]
-fn going_back_is_told_and_nothing_is_told_twice() {
+fn rewinds_are_reported_as_forks_within_the_session() {
     let prompt = |ids: &str, text: &str| format!("{ids} message {}", user(text));
     check(
         &[
@@ -261,7 +261,7 @@ fn going_back_is_told_and_nothing_is_told_twice() {
 }
 
 #[test]
-fn our_own_note_of_the_leaf_is_a_step_back_and_no_entry() {
+fn a_capture_leaf_note_is_a_rewind_but_not_an_entry() {
     let prompt = |ids: &str, text: &str| format!("{ids} message {}", user(text));
     let moved = r#"{"customType":"capture.leaf","data":{"leafId":"a"}}"#;
     let kept = r#"{"customType":"capture.leaf","data":{"leafId":"d"}}"#;
@@ -289,7 +289,7 @@ fn our_own_note_of_the_leaf_is_a_step_back_and_no_entry() {
 }
 
 #[test]
-fn our_own_note_ends_a_turn_without_an_answer() {
+fn a_capture_task_note_ends_an_unanswered_turn() {
     let ended = |outcome: &str| format!(r#"{{"customType":"capture.task","data":{{"outcome":"{outcome}","ms":3}}}}"#);
     check(
         &[
@@ -310,7 +310,7 @@ fn our_own_note_ends_a_turn_without_an_answer() {
 }
 
 #[test]
-fn behind_a_damaged_line_nobody_went_back() {
+fn an_entry_after_a_damaged_line_is_no_rewind() {
     let first = format!("a - message {}", user("1"));
     let last = format!("c b message {}", user("3"));
     let damaged = r#"{"type":"message","id":"b","parentId":"a","mess"#;
@@ -320,7 +320,7 @@ fn behind_a_damaged_line_nobody_went_back() {
 }
 
 #[test]
-fn lines_of_version_1_have_no_ids() {
+fn version_1_entries_without_ids_are_decoded() {
     let header = HEADER.replace("\"version\":3,", "");
     let line = r#"{"type":"message","timestamp":"2026-11-20T04:39:20.000Z","message":{"role":"user","content":"hi"}}"#;
     let compaction = r#"{"type":"compaction","timestamp":"2026-11-20T04:39:21.000Z","summary":"S","tokensBefore":50,"firstKeptEntryIndex":1}"#;
@@ -331,7 +331,7 @@ fn lines_of_version_1_have_no_ids() {
 }
 
 #[test]
-fn what_is_no_message_is_noted() {
+fn entries_other_than_messages_become_annotations() {
     check(
         &[
             r#"a - model_change {"provider":"p","modelId":"m1"}"#,
@@ -365,7 +365,7 @@ fn what_is_no_message_is_noted() {
 }
 
 #[test]
-fn what_nobody_knows_is_kept() {
+fn unknown_entries_are_kept_as_unrecognized() {
     let seen = seen(&[
         "a - new_thing {\"x\":1}",
         "b a message {\"message\":{\"role\":\"oracle\"}}",
@@ -389,7 +389,7 @@ fn what_nobody_knows_is_kept() {
 }
 
 #[test]
-fn copies_in_a_fork_belong_to_the_session_they_come_from() {
+fn copied_entries_of_a_fork_belong_to_their_original_session() {
     let path = "/h/.pi/agent/sessions/--w--/2026-11-20T05-00-00-000Z_s2.jsonl";
     let header = format!(
         r#"{{"type":"session","version":3,"id":"s2","timestamp":"2026-11-20T05:00:00.000Z","cwd":"/w","parentSession":"{PATH}"}}"#
@@ -414,7 +414,7 @@ fn copies_in_a_fork_belong_to_the_session_they_come_from() {
 }
 
 #[test]
-fn what_an_answer_cost_is_reported_unless_its_price_is_unknown() {
+fn the_cost_of_a_message_is_reported_unless_its_price_is_unknown() {
     let cost = |cost: &str| {
         let usage = format!(r#""stopReason":"stop","usage":{{"input":10,"output":5,"cost":{cost}}}"#);
         let line = format!("a - message {}", answer(r#"{"type":"text","text":"ok"}"#, &usage));

@@ -92,7 +92,7 @@ fn telemetry(event: &str) -> String {
 }
 
 #[test]
-fn sessions_by_their_paths() {
+fn session_files_are_recognized_by_path() {
     let is = |path: &str| recognize(Path::new(path));
     assert!(is("projects/-w/chats/2dfa4904-8513-48da-8ff7-82751d564f08.jsonl"));
     for other in [
@@ -109,7 +109,7 @@ fn sessions_by_their_paths() {
 }
 
 #[test]
-fn prompts_by_who_gave_them() {
+fn prompt_origin_is_derived_from_the_record_subtype() {
     let user = |subtype: &str| {
         let subtype = if subtype.is_empty() { String::new() } else { format!(r#""subtype":"{subtype}","#) };
         record("u", "user", &format!(r#"{subtype}"message":{{"role":"user","parts":[{{"text":"Hi"}}]}}"#))
@@ -124,7 +124,7 @@ fn prompts_by_who_gave_them() {
 }
 
 #[test]
-fn answers_and_how_they_stop() {
+fn an_answer_without_usage_or_response_record_is_aborted() {
     let parts = r#""model":"m","message":{"role":"model","parts":[{"text":"Hm.","thought":true},{"text":"Fine."}]}"#;
     let usage = r#","usageMetadata":{"promptTokenCount":1200,"candidatesTokenCount":21,"thoughtsTokenCount":4,"cachedContentTokenCount":200}"#;
     let answer = "assistant.message m stop=end_turn calls=0 thinking=Hm. | Fine.";
@@ -140,7 +140,7 @@ fn answers_and_how_they_stop() {
 }
 
 #[test]
-fn calls_and_their_results() {
+fn tool_calls_and_results_are_decoded_with_their_outcome() {
     let call = r#""model":"m","message":{"parts":[{"functionCall":{"id":"c1","name":"run_shell_command","args":{"command":"ls"}}}]}"#;
     check(
         &[record("a", "assistant", call)],
@@ -169,7 +169,7 @@ fn calls_and_their_results() {
 }
 
 #[test]
-fn what_the_agent_notes() {
+fn system_and_error_records_are_decoded() {
     check(&[system("custom_title", r#"{"customTitle":"T"}"#)], &["annotation title T"]);
     check(&[system("session_model", r#"{"modelId":"m","authType":"openai"}"#)], &["annotation model m"]);
     check(&[system("slash_command", r#"{"rawCommand":"/about"}"#)], &["annotation command /about"]);
@@ -186,7 +186,7 @@ fn what_the_agent_notes() {
 }
 
 #[test]
-fn what_nobody_knows_is_kept() {
+fn unknown_records_are_kept_as_unrecognized() {
     let out = decode(PATH, &(system("goal_state", "{}") + "{\"type\":7}\n" + &record("x", "news", r#""cwd":"/w""#)));
     let kinds: Vec<_> =
         out.events.iter().filter(|e| matches!(e.payload, Payload::Unrecognized(_))).map(short).collect();
@@ -198,7 +198,7 @@ fn what_nobody_knows_is_kept() {
 }
 
 #[test]
-fn surroundings_are_told_when_they_change() {
+fn a_changed_working_directory_is_reported_once() {
     let first = record("a", "system", r#""subtype":"at_command""#);
     let moved = first.replace("/w", "/v").replace(r#""uuid":"a""#, r#""uuid":"b""#);
     let out = decode(PATH, &(first.clone() + &moved + &moved));
@@ -215,7 +215,7 @@ fn recorded(name: &str) -> String {
 }
 
 #[test]
-fn what_the_recordings_come_to() {
+fn recordings_yield_their_expected_events() {
     let told = |name: &str| {
         let out = decode(PATH, &recorded(name));
         assert_eq!(out.issues, 0);
@@ -273,7 +273,7 @@ fn group(name: &str) -> String {
 proptest! {
     /// Reads and restarts may end after any record: the events are the same.
     #[test]
-    fn a_file_may_be_read_in_any_pieces(cuts in prop::collection::vec(0_usize..40, 0..4)) {
+    fn restarts_after_any_records_give_the_same_events(cuts in prop::collection::vec(0_usize..40, 0..4)) {
         for name in ["S03-shell-approve", "S09-interrupt-and-error"] {
             let text = recorded(name);
             let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();

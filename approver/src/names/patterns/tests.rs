@@ -47,14 +47,14 @@ fn paths(pattern: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_tables_have_no_other_syntax() {
+fn table_patterns_use_only_supported_syntax() {
     for pattern in all() {
         assert!(!pattern.contains(['?', '{', '}', '\\', '!']) && pattern.is_ascii(), "{pattern}");
     }
 }
 
 #[test]
-fn each_pattern_means_what_it_means_as_a_glob() {
+fn each_table_pattern_matches_like_globset() {
     for pattern in all() {
         let one = std::slice::from_ref(&pattern);
         let (set, ours) = (globs(one), Patterns::new([pattern.as_str()]));
@@ -71,7 +71,7 @@ fn each_pattern_means_what_it_means_as_a_glob() {
 }
 
 #[test]
-fn all_patterns_mean_what_they_mean_as_globs() {
+fn all_table_patterns_together_match_like_globset() {
     let all = all().into_iter().filter(|pattern| pattern != "**/*").collect::<Vec<_>>();
     let (set, ours) = (globs(&all), Patterns::new(all.iter().map(String::as_str)));
     let mut compared = 0;
@@ -87,7 +87,7 @@ fn all_patterns_mean_what_they_mean_as_globs() {
 
 proptest! {
     #[test]
-    fn a_pattern_of_any_parts_means_what_it_means_as_a_glob(
+    fn generated_patterns_match_like_globset(
         pattern in "(\\*\\*/|/)?([ab.*]{1,4}|a[0-9]|\\[a-b0\\])(/([ab*]{1,3}|\\*\\*/b))?(/\\*\\*)?",
         path in "/?[ab.0]{0,4}(/[ab.]{0,3}){0,3}",
     ) {

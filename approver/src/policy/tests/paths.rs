@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_runs_later_is_not_edited() {
+fn editing_files_that_run_later_requires_asking() {
     let edits = Policy::preset(Preset::WorkspaceEdits);
     for path in [
         "Makefile",
@@ -89,7 +89,7 @@ fn what_runs_later_is_not_edited() {
 }
 
 #[test]
-fn secrets_are_known_by_many_names() {
+fn reading_a_secret_file_requires_asking() {
     let reads = Policy::preset(Preset::ReadOnly);
     for path in [
         "secrets/x",
@@ -160,7 +160,7 @@ fn secrets_are_known_by_many_names() {
 }
 
 #[test]
-fn ripgrep_reads_what_an_ignore_file_brings_back() {
+fn ripgrep_requires_asking_if_an_ignore_rule_reincludes_a_secret() {
     let reads = Policy::preset(Preset::ReadOnly);
     let facts = facts().with_file("/home/dev/w/.env", "KEY=x");
     assert_eq!(reads.decide(&request("rg KEY"), &facts).verdict, Verdict::Allow);
@@ -172,7 +172,7 @@ fn ripgrep_reads_what_an_ignore_file_brings_back() {
 }
 
 #[test]
-fn a_cd_is_followed_where_it_is_sure() {
+fn cd_is_followed_only_if_its_target_is_certain() {
     let reads = Policy::preset(Preset::ReadOnly);
     let facts = facts().with_file("/home/dev/w/a/b/c", "x");
     let verdict = |text: &str| reads.decide(&request(text), &facts).verdict;
@@ -199,7 +199,7 @@ fn a_cd_is_followed_where_it_is_sure() {
 }
 
 #[test]
-fn what_follows_a_cd_must_be_safe_in_both_directories() {
+fn commands_after_a_cd_must_be_safe_in_both_directories() {
     let reads = Policy::preset(Preset::ReadOnly);
     let facts = facts().with_file("/home/dev/w/a/b/c", "x");
     let verdict = |text: &str| reads.decide(&request(text), &facts).verdict;
@@ -220,7 +220,7 @@ fn what_follows_a_cd_must_be_safe_in_both_directories() {
 }
 
 #[test]
-fn a_workspace_that_means_nothing_allows_nothing() {
+fn a_home_or_root_directory_as_workspace_allows_nothing() {
     for workspace in ["/", "/home", "/home/dev"] {
         let request = PermissionRequest { workspace: workspace.into(), ..request("ls") };
         assert_eq!(Policy::preset(Preset::ReadOnly).decide(&request, &facts()).verdict, Verdict::Ask, "{workspace}");
@@ -228,7 +228,7 @@ fn a_workspace_that_means_nothing_allows_nothing() {
 }
 
 #[test]
-fn a_directory_that_nobody_told_is_not_relied_on() {
+fn an_uncertain_working_directory_requires_absolute_paths() {
     let told = |command: &str| PermissionRequest { cwd_is_certain: false, ..request(command) };
     let mut facts = facts().with_file("/home/dev/w/.git/config", "").with_file("/home/dev/w/a/x", "");
     for name in ["echo", "tree", "du", "date", "node"] {
@@ -292,7 +292,7 @@ fn a_directory_that_nobody_told_is_not_relied_on() {
 }
 
 #[test]
-fn what_a_directory_holds_is_read_with_it() {
+fn reading_a_directory_is_judged_by_its_contents() {
     let reads = Policy::preset(Preset::ReadOnly);
     let facts = facts()
         .with_file("/home/dev/w/a/.env", "KEY=x")
@@ -349,7 +349,7 @@ fn what_a_directory_holds_is_read_with_it() {
 }
 
 #[test]
-fn a_pattern_is_what_it_may_mean() {
+fn a_glob_is_judged_by_the_files_it_may_match() {
     let reads = Policy::preset(Preset::ReadOnly);
     let mut facts = facts()
         .with_file("/home/dev/w/src/a.rs", "x")

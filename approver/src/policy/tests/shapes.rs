@@ -53,7 +53,7 @@ fn verdicts(facts: &StubFacts, right: Verdict, texts: &[&str]) {
 }
 
 #[test]
-fn harmless_shapes_are_allowed() {
+fn harmless_shell_constructs_are_allowed() {
     // `out` leads outside, so no link may be among the listed files.
     let facts = StubFacts { links: BTreeMap::new(), ..workspace() };
     verdicts(
@@ -152,7 +152,7 @@ fn harmless_shapes_are_allowed() {
 }
 
 #[test]
-fn a_shape_hides_nothing() {
+fn unsafe_commands_in_shell_constructs_are_not_allowed() {
     let facts = workspace()
         .with_file("/home/dev/w/.env", "KEY=x")
         .with_file("/home/dev/w/src/-e", "")
@@ -316,7 +316,7 @@ fn a_shape_hides_nothing() {
 }
 
 #[test]
-fn what_git_would_print_stands_in_the_line_that_runs() {
+fn git_substitutions_are_replaced_by_their_output_in_the_rewrite() {
     let facts = StubFacts { links: BTreeMap::new(), ..workspace() };
     let reads = Policy::preset(Preset::ReadOnly);
     let decision = reads.decide(&request("cd \"$(git rev-parse --show-toplevel)\" && ls # all"), &facts);
@@ -334,7 +334,7 @@ fn what_git_would_print_stands_in_the_line_that_runs() {
 }
 
 #[test]
-fn a_rule_for_a_command_does_not_cover_what_it_reads_from_a_pipe() {
+fn a_rule_for_a_command_does_not_cover_piped_input() {
     for line in
         ["echo ls | sh", "cat a.sql | psql prod", "ls | xargs make", "make x | tee log", "(cat a; cat b) | python3"]
     {

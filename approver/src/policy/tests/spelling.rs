@@ -29,7 +29,7 @@ fn check(command: &str, denied: &[&str], others: &[&str]) {
 }
 
 #[test]
-fn options_are_a_set() {
+fn options_match_in_any_order_and_grouping() {
     check(
         "rm -rf",
         &[
@@ -82,7 +82,7 @@ fn options_are_a_set() {
 }
 
 #[test]
-fn a_subcommand_is_where_the_program_has_it() {
+fn a_subcommand_is_recognized_only_in_its_position() {
     check(
         "git push",
         &[
@@ -154,7 +154,7 @@ fn a_subcommand_is_where_the_program_has_it() {
 }
 
 #[test]
-fn forms_of_an_option_are_one() {
+fn all_forms_of_an_option_match_the_same_rule() {
     check(
         "git push --force",
         &[
@@ -354,7 +354,7 @@ fn disguises_stay_denied() {
 }
 
 #[test]
-fn what_comes_late_counts_too() {
+fn a_denied_command_far_into_a_long_line_is_denied() {
     let push = denies("git push");
     for text in [
         format!("for c in {}push; do git $c; done", "status ".repeat(100)),
@@ -370,7 +370,7 @@ fn what_comes_late_counts_too() {
 }
 
 #[test]
-fn what_is_nested_deep_is_decided_without_end() {
+fn deeply_nested_commands_are_never_allowed() {
     let push = denies("git push");
     let pairs = [
         ("(", ")"),

@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_that_requests_share_is_written_once() {
+    fn a_reason_shared_by_requests_is_printed_once() {
         let page = |approvals| ApprovalPage { as_of: 0, approvals, next_cursor: None };
         let one = rows(&page(vec![pending(1, "no hook waits")]), false);
         assert!(one.contains("    capture cannot answer this request: no hook waits\n"), "{one}");

@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_without_a_request_are_told_in_words() {
+    fn audit_rows_without_a_request_are_described_in_plain_text() {
         for (body, words) in [
             (
                 r#"{"at":"1970-01-01T00:00:00.000Z","what":"forgot","sessions":1,"rows":[[7,"00"],[8,"00"]]}"#,

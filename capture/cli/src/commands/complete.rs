@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_argument_of_the_table_is_there() {
+    fn every_argument_in_the_completion_table_exists() {
         let command = crate::commands::arguments::command_line();
         for (name, argument, _) in ARGUMENTS {
             let found = command.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_word_of_a_command_line_in_bash() {
+    fn completed_names_are_escaped_for_bash() {
         for (name, word) in [
             ("fix-login", "fix-login"),
             ("über prüfung", r"über\ prüfung"),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_the_configuration_are_completed() {
+    fn configuration_keys_are_completed() {
         let command = with_candidates(crate::commands::arguments::command_line());
         let config = command.find_subcommand("config").unwrap();
         for name in ["get", "set", "unset"] {

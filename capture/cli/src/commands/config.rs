@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_made_and_texts_need_no_quotes() {
+    fn setting_a_key_creates_its_table_and_quotes_plain_text() {
         assert_eq!(changed("", |d| set(d, "read.watch", "false")), "[read]\nwatch = false\n");
         assert_eq!(changed("", |d| set(d, "name", "plain text")), "name = \"plain text\"\n");
         assert_eq!(changed("", |d| set(d, "ignore", r#"["/srv"]"#)), "ignore = [\"/srv\"]\n");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_cannot_be_removed_and_a_value_is_not_a_table() {
+    fn setting_or_removing_an_invalid_key_is_refused() {
         let mut document: DocumentMut = "autostart = true\n".parse().unwrap();
         assert!(unset(&mut document, "status.idle_after_s").is_err());
         let why = |key: &str| set(&mut "".parse().unwrap(), key, "1").unwrap_err().to_string();

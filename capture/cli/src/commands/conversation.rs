@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_differences_control_characters_reach_no_terminal() {
+    fn control_characters_in_a_diff_are_escaped() {
         let input = serde_json::json!({"file_path": "a", "content": "a\u{1b}[2J\u{202e}b\u{61c}\r\n"}).to_string();
         let body = ItemBody::ToolCall {
             call_id: "c".into(),

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_that_are_not_observed_are_named() {
+    fn unobserved_agents_are_listed_with_the_reason() {
         assert_eq!(unseen(&[]), None);
         let agents = [
             UnseenAgent { provider: Provider::Claude, pid: 812, why: Unseen::OtherUser },

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_one_line_of_the_terminals_width() {
+    fn event_text_takes_24_to_140_columns_by_terminal_width() {
         let event = Event {
             position: 1,
             id: EventId::from_bits(1),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_what_it_is_about_and_its_end_who_decided() {
+    fn a_request_shows_its_command_and_a_resolution_its_decider() {
         let asked = ApprovalRequested {
             about: Some(ApprovalKind::Command),
             tool: Some("Bash".into()),

@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_that_does_not_exist_is_named_and_nothing_else() {
+    fn exporting_into_a_missing_directory_names_that_directory() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a b/ü.cast");
         let error = to_file(&path, false, |_| Ok(())).unwrap_err().to_string();

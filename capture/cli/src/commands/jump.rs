@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_names_the_pane() {
+    fn the_pane_is_read_from_the_environment() {
         let pane = Some(Way::Tmux { socket: "/tmp/tmux-1000/default".into(), pane: "%3".into() });
         assert_eq!(way(&[("TMUX", "/tmp/tmux-1000/default,812,0"), ("TMUX_PANE", "%3")]), pane);
         assert_eq!(way(&[("WEZTERM_PANE", "7")]), Some(Way::Wezterm { pane: "7".into() }));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pane_is_not_passed_on() {
+    fn invalid_pane_variables_are_ignored() {
         assert_eq!(way(&[("TMUX", "/tmp/s,1,0"), ("TMUX_PANE", "%3; kill-server")]), None);
         assert_eq!(way(&[("TMUX", "relative,1,0"), ("TMUX_PANE", "%3")]), None);
         assert_eq!(way(&[("WEZTERM_PANE", "--help")]), None);

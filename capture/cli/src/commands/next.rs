@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_need_says_since_when_and_what_answers_it() {
+    fn each_attention_item_shows_its_age_and_the_command_to_answer_it() {
         let item = AttentionItem {
             session_id: SessionId::from_bits(7),
             provider: Provider::Claude,

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_the_help_is_a_configuration() {
+    fn the_help_example_parses_as_configuration() {
         let lines = EXPLAINED.lines().filter_map(|line| line.strip_prefix("    "));
         let example: String = lines.flat_map(|line| [line, "\n"]).collect();
         let config = home::config::Config::parse(&example, std::path::Path::new("config.toml")).unwrap();

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_a_number_is_answered_with_what_is_expected() {
+    fn an_invalid_number_is_refused_with_the_expected_form() {
         assert_eq!(integer::<usize>("50"), Ok(50));
         for wrong in ["", "-1", "1.5", "x", "99999999999999999999999"] {
             assert_eq!(integer::<usize>(wrong), Err("expected a whole number, 0 or more".into()), "{wrong}");

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_shows_the_options_only_where_they_are_of_use() {
+    fn help_shows_format_and_quiet_only_where_they_apply() {
         let mut command = crate::commands::arguments::command_line();
         command.build();
         let mut help = |name: &str| command.find_subcommand_mut(name).unwrap().render_long_help().to_string();
@@ -219,19 +219,19 @@ mod tests {
     }
 
     #[test]
-    fn a_page_gives_a_line_for_each_element() {
+    fn a_template_prints_one_line_per_element_of_a_page() {
         let page = json!({"as_of": 3, "sessions": [{"id": "A", "n": 1}, {"id": "B", "n": 2}], "next_cursor": null});
         assert_eq!(filled(&environment("{{ id }}={{ n }}"), page).unwrap(), ["A=1", "B=2"]);
     }
 
     #[test]
-    fn one_value_gives_one_line() {
+    fn a_template_prints_one_line_for_a_single_value() {
         let session = json!({"id": "A", "labels": ["x"], "status": {"state": "idle"}});
         assert_eq!(filled(&environment("{{ id }} {{ status.state }}"), session).unwrap(), ["A idle"]);
     }
 
     #[test]
-    fn an_unknown_field_is_an_error_that_tells_where_to_look() {
+    fn an_unknown_template_field_is_named_with_a_hint_to_json() {
         let error = filled(&environment("{{ nope }}"), json!({"id": "A"})).unwrap_err();
         let wanted = "--format: the template uses `nope`, which is not a field here (line 1); --json shows the fields";
         assert_eq!(error.to_string(), wanted);

@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_taken_one_by_one_and_too_long_ones_passed_over() {
+    fn input_is_read_line_by_line_and_overlong_lines_are_skipped() {
         let long = "x".repeat(usize::try_from(MAX_LINE).unwrap() + 7);
         let mut input = std::io::Cursor::new(format!("a\n\n{long}\nlast"));
         let mut taken = Vec::new();
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn one_word_is_a_line_and_several_are_words() {
+    fn one_argument_is_a_command_line_and_several_are_quoted_words() {
         let words = |words: &[&str]| typed(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>()).unwrap();
         assert_eq!(words(&["ls | wc"]), "ls | wc");
         assert_eq!(words(&["grep", "a b", "x;y"]), "grep 'a b' 'x;y'");

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_says_why_and_whether_more_may_come() {
+    fn an_empty_list_states_its_filters_and_whether_it_is_complete() {
         for (line, all, so_far) in [
             ("ps", "no active sessions (--all lists the others)", "no active sessions so far (--all lists the others)"),
             ("ps --all", "no sessions yet: start an agent, or `capture run -- AGENT`", "no sessions so far"),

@@ -213,7 +213,7 @@ mod tests {
     use super::indentation;
 
     #[test]
-    fn what_follows_an_item_is_indented_to_its_text() {
+    fn continuation_lines_align_with_the_text_of_a_list_item() {
         for (line, columns) in [("- a b", 2), ("  - a", 4), ("12. a", 4), ("   a b", 3), ("plain a", 0), ("", 0)] {
             assert_eq!(indentation(line), columns, "{line}");
         }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_blank_of_the_screen_is_a_space() {
+    fn unicode_blanks_on_the_screen_become_spaces() {
         assert_eq!(safe(&row("❯\u{a0}fix\u{202f}it\u{2007}now")), "❯ fix it now");
         assert_eq!(safe(&row("x\u{202e}y")), r"x\u{202e}y");
     }

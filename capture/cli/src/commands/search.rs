@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_stand_below_their_session() {
+    fn hits_are_grouped_under_their_session() {
         let hits = vec![hit(1, "a needle", &[[2, 8]]), hit(2, "needle\u{1b}", &[[0, 6]]), hit(1, "more", &[])];
         let page =
             SearchPage { hits, matches: 7, at_least: false, indexed: 5, total: 9, took_us: 1, next_cursor: None };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_the_index_in_words() {
+    fn the_index_status_is_described_in_one_line() {
         let mut status = IndexStatus { state: IndexState::Ready, texts: 3, bytes: 1_500_000, ..IndexStatus::default() };
         assert_eq!(in_words(&status), "ready: 3 texts, 1.5 MB");
         status = IndexStatus { state: IndexState::Paused, trouble: Some("disk full".into()), ..status };

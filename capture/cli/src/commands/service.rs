@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_a_unit_are_taken_as_they_are() {
+    fn special_characters_in_a_unit_file_argument_are_escaped() {
         assert_eq!(quoted("/home/me/100%/$x \"y\""), r#""/home/me/100%%/$x \"y\"""#);
     }
 }

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_there_is_shown() {
+    fn the_status_line_omits_zero_counts() {
         let counts = Counts { need_you: 2, waiting: 0, running: 13 };
         assert_eq!(counts.plain(), "▲2 ●13");
         assert_eq!(counts.tmux(), "#[fg=red]▲2#[default] #[fg=green]●13#[default]");

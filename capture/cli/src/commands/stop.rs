@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_line_that_is_not_whole_is_not_run_again() {
+    fn a_run_with_an_incomplete_command_line_is_not_restarted() {
         let of = |words: &[&str]| {
             let run = runs::Description {
                 run: RunId::mint(Timestamp::from_millisecond(1), [7; 10]),

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_can_read_it() {
+    fn telemetry_settings_are_printed_for_each_agent_and_shell() {
         let of = |provider, shell| text(&settings(provider, "http://127.0.0.1:9", "t0k3n").unwrap(), shell);
         let sh = of(Provider::Claude, EnvironmentShell::Sh);
         assert!(sh.contains("export OTEL_EXPORTER_OTLP_HEADERS='Authorization=Bearer t0k3n'\n"), "{sh}");

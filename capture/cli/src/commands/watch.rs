@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_move_and_leave() {
+    fn keys_scroll_and_quit() {
         let mut scroll = Scroll { height: 10, ..Scroll::default() };
         scroll.on_key(key(KeyCode::Char('j')));
         scroll.on_key(key(KeyCode::PageDown));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_counts_what_is_not_shown_and_names_the_keys() {
+    fn the_footer_counts_hidden_lines_and_lists_the_keys() {
         let scroll = Scroll { first: 3, ..Scroll::default() };
         assert_eq!(scroll.foot(7, Some("a all · ")), "3 above, 7 below · j k scroll · a all · ? keys · q quit");
         assert_eq!(Scroll::default().foot(0, None), "");

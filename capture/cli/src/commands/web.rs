@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn another_address_leads_to_the_same_page() {
+    fn a_base_url_replaces_the_server_address_in_the_link() {
         assert_eq!(address(&code("pair"), None), "http://127.0.0.1:4555/pair#7K3M-9QXT");
         let base = Some("https://box.tailnet.ts.net/");
         assert_eq!(address(&code("pair"), base), "https://box.tailnet.ts.net/pair#7K3M-9QXT");
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_scheme_and_a_host() {
+    fn a_base_url_has_only_a_scheme_and_a_host() {
         for right in ["https://box.tailnet.ts.net", "http://192.0.2.7:8080/", "http://[::1]:4555"] {
             assert_eq!(url(right).as_deref(), Ok(right));
         }

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_a_diff_and_says_what_else_it_wants() {
+    fn an_edit_is_shown_as_a_diff_with_its_other_fields() {
         let edit = edit(
             &fields(
                 json!({"file_path": "/srv/calc.py", "old_string": "a = 1\nb = 2\n", "new_string": "a = 1\nb = 3\n",
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_of_a_file_has_no_end_and_a_line_end_that_goes_is_a_change() {
+    fn a_diff_mentions_the_final_newline_only_when_it_changes() {
         let note = "\\ No newline at end of file";
         for (old, new, noted) in [
             ("a = 1", "a = 2", false),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_of_a_file_has_no_line_numbers() {
+    fn a_partial_edit_shows_no_line_numbers() {
         let of = |input: Value| edit(&fields(input), "exactly as requested", None).unwrap();
         for input in [
             json!({"file_path": "a", "old_string": "x\n", "new_string": "@@ -1 +1 @@\n"}),
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_known_by_its_kind_and_not_by_the_names_of_its_fields() {
+    fn an_mcp_call_with_fields_of_another_tool_is_shown_verbatim() {
         for input in [
             json!({"questions": [{"question": "Show the time?", "options": [{"label": "Yes"}]}], "script": "rm -rf /srv"}),
             json!({"plan": "read the README", "amount": 9_007_199_254_740_993_u64, "script": "rm -rf /srv"}),
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_a_question_says_is_shown() {
+    fn every_field_of_a_question_is_shown() {
         let input = json!({"questions": [{"question": "Sure?", "header": "Wipe prod", "why": "no reason",
             "options": [{"label": "Yes", "preview": "rm -rf /srv"}, {"label": "No"}]}]});
         let shown = exact(&asks(ApprovalKind::Question, "AskUserQuestion", &input));
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_compared_with_the_one_in_the_agents_directory() {
+    fn relative_paths_are_diffed_against_the_agents_directory() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("Cargo.toml"), "before\n").unwrap();
         let input = fields(json!({"path": "Cargo.toml", "content": "after\n"}));
@@ -434,14 +434,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_one_line_of_its_diff() {
+    fn newlines_in_a_path_are_escaped_in_the_diff() {
         let of = |input: Value| edit(&fields(input), "exactly as requested", None).unwrap();
         let shown = of(json!({"file_path": "a\n+harmless", "old_string": "x\n", "new_string": "y\n"}));
         assert!(shown.contains(r"--- a\n+harmless") && !shown.contains("\n    +harmless"), "{shown}");
     }
 
     #[test]
-    fn a_line_about_a_command_names_what_else_it_wants() {
+    fn a_command_headline_lists_its_additional_options() {
         let asked = |input: Value| {
             let input = serde_json::to_string(&input).unwrap();
             let asked = events::ApprovalRequested {
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_too_long_says_how_much_of_it_is_shown() {
+    fn a_truncated_request_states_how_many_bytes_are_shown() {
         let excerpt = Excerpt { beginning: "echo first\n".into(), end: "rm -rf ~".into(), bytes: 900_000 };
         let shown = not_whole(&excerpt);
         assert!(
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_all_added() {
+    fn a_new_file_is_shown_as_added_lines() {
         let edit =
             edit(&fields(json!({"file_path": "/nonexistent/new.txt", "content": "one\ntwo\n"})), "exactly", None)
                 .unwrap();
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_in_an_edit_is_shown() {
+    fn hidden_characters_in_an_edit_are_shown_as_escapes() {
         let edit = edit(
             &fields(json!({"file_path": "/srv/a.py", "old_string": "x\n", "new_string": "x\u{202e}y\n"})),
             "exactly",
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_edit_is_not_taken_for_one() {
+    fn input_without_a_complete_edit_is_not_shown_as_an_edit() {
         assert_eq!(edit(&fields(json!({"file_path": "/srv/a.py"})), "exactly", None), None);
         assert_eq!(
             edit(&fields(json!({"file_path": "/srv/a.py", "edits": [{"old_string": "x"}]})), "exactly", None),

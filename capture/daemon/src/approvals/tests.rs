@@ -332,7 +332,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn nobody_gets_an_answer_that_was_not_committed_for_exactly_what_it_asked(steps in vec(any_step(), 1..60)) {
+    fn a_hook_receives_only_answers_committed_for_its_request(steps in vec(any_step(), 1..60)) {
         let mut around = BrokerFixture::new();
         for step in steps {
             match step {
@@ -355,7 +355,7 @@ proptest! {
 }
 
 #[test]
-fn rules_answer_whoever_waits_in_either_order() {
+fn a_rule_answers_whether_the_hook_or_the_request_comes_first() {
     for early in [false, true] {
         let mut around = BrokerFixture::new();
         if early {
@@ -377,7 +377,7 @@ fn rules_answer_whoever_waits_in_either_order() {
 }
 
 #[test]
-fn what_is_not_exact_is_never_allowed_by_a_rule() {
+fn a_rule_never_allows_an_inexact_request() {
     for change in [
         |a: &mut Approval| a.exact = false,
         |a: &mut Approval| a.confidence = Confidence::Medium,
@@ -400,7 +400,7 @@ fn what_is_not_exact_is_never_allowed_by_a_rule() {
 }
 
 #[test]
-fn a_request_that_is_not_known_whole_is_left_to_the_agent_and_can_only_be_denied() {
+fn an_incomplete_request_is_left_to_the_agent_and_cannot_be_allowed() {
     for provider in [Provider::Claude, Provider::Codex, Provider::Qwen] {
         let mut around = BrokerFixture::new();
         let mut asked = approval(1, "ok ls", provider);
@@ -428,7 +428,7 @@ fn a_request_that_is_not_known_whole_is_left_to_the_agent_and_can_only_be_denied
 }
 
 #[test]
-fn what_a_driver_asks_without_all_of_its_bytes_can_only_be_denied() {
+fn a_truncated_driver_request_can_only_be_denied() {
     for allow in [true, false] {
         let mut around = BrokerFixture::new();
         let mut asked = approval(1, "ask", Provider::Claude);
@@ -449,7 +449,7 @@ fn what_a_driver_asks_without_all_of_its_bytes_can_only_be_denied() {
 }
 
 #[test]
-fn a_dialog_that_says_it_shows_only_a_beginning_is_why_not_allowed() {
+fn a_truncated_dialog_is_detected_unless_the_hook_reported_the_command() {
     let seen = |subject: &str, command: Option<&str>| {
         let mut asked = approval(1, "", Provider::Claude);
         (asked.command, asked.input) = (command.map(str::to_owned), None);
@@ -478,7 +478,7 @@ fn same(command: Option<&str>, paths: &[&str], shown: &str, expected: bool) {
 }
 
 #[test]
-fn a_dialog_is_answered_only_when_it_asks_the_same() {
+fn a_dialog_is_answered_only_if_it_shows_the_requests_command_or_path() {
     same(Some("touch x"), &[], "touch x", true);
     same(Some("touch x"), &[], "touch", false);
     same(Some("touch x y"), &[], "touch x", false);
@@ -493,7 +493,7 @@ fn a_dialog_is_answered_only_when_it_asks_the_same() {
 }
 
 #[test]
-fn every_question_has_its_own_answer() {
+fn each_question_needs_exactly_one_answer() {
     let asks = |questions: &[&str]| {
         let questions: Vec<_> = questions.iter().map(|question| json!({ "question": question })).collect();
         let mut asked = approval(1, "", Provider::Claude);
@@ -513,7 +513,7 @@ fn every_question_has_its_own_answer() {
 }
 
 #[test]
-fn a_question_that_the_screen_shows_in_other_words_is_answered_there() {
+fn a_question_worded_differently_on_screen_must_be_answered_there() {
     let mut asked = approval(1, "", Provider::Claude);
     (asked.kind, asked.command, asked.subject) = (Some(ApprovalKind::Question), None, Some("Which port?".into()));
     for subject in ["Port", "1. 8080", ""] {
@@ -525,7 +525,7 @@ fn a_question_that_the_screen_shows_in_other_words_is_answered_there() {
 }
 
 #[test]
-fn no_key_answers_one_of_two_requests() {
+fn a_dialog_is_not_answered_while_another_request_is_pending() {
     let [edit, other] = [1, 2].map(|n| approval(n, "touch x", Provider::Claude));
     let (mark, subject) = (Some("m".to_owned()), Some("touch x".to_owned()));
     let dialog = Dialog { mark, subject, options: vec![Choice::default()], ..Dialog::default() };
@@ -544,7 +544,7 @@ fn no_key_answers_one_of_two_requests() {
 }
 
 #[test]
-fn files_that_are_marked_are_part_of_the_decision() {
+fn a_decision_is_refused_if_a_marked_file_changed() {
     let dir = tempfile::tempdir().unwrap();
     let script: PathBuf = dir.path().join("run.sh");
     std::fs::write(&script, "one").unwrap();
@@ -563,7 +563,7 @@ fn files_that_are_marked_are_part_of_the_decision() {
 }
 
 #[test]
-fn of_two_who_decide_one_wins() {
+fn only_one_of_two_concurrent_decisions_wins() {
     for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
         let mut around = BrokerFixture::new();
         around.ask(1, "touch x", Provider::Claude);
@@ -587,7 +587,7 @@ fn of_two_who_decide_one_wins() {
 }
 
 #[test]
-fn a_person_and_a_rule_do_not_both_decide() {
+fn a_rule_does_not_decide_while_a_user_decision_is_in_progress() {
     let mut around = BrokerFixture::new();
     around.ask(1, "ok ls", Provider::Claude);
     around.settle();
@@ -605,7 +605,7 @@ fn a_person_and_a_rule_do_not_both_decide() {
 }
 
 #[test]
-fn nothing_is_decided_for_a_client_that_went_away_before_the_claim() {
+fn a_client_that_leaves_before_the_claim_decides_nothing() {
     let mut around = BrokerFixture::new();
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
@@ -624,7 +624,7 @@ fn nothing_is_decided_for_a_client_that_went_away_before_the_claim() {
 }
 
 #[test]
-fn what_is_claimed_is_carried_out_though_the_client_went_away() {
+fn a_claimed_decision_completes_after_its_client_leaves() {
     let mut around = BrokerFixture::new();
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
@@ -637,7 +637,7 @@ fn what_is_claimed_is_carried_out_though_the_client_went_away() {
 }
 
 #[test]
-fn a_hook_that_went_away_during_the_commit_is_recorded_as_not_answered() {
+fn a_hook_that_leaves_during_the_commit_is_recorded_as_undelivered() {
     let mut around = BrokerFixture::new();
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
@@ -652,7 +652,7 @@ fn a_hook_that_went_away_during_the_commit_is_recorded_as_not_answered() {
 }
 
 #[test]
-fn a_hook_that_comes_back_during_the_commit_gets_the_answer() {
+fn a_hook_that_reconnects_during_the_commit_gets_the_answer() {
     for by_rule in [false, true] {
         let mut around = BrokerFixture::new();
         around.ask(1, if by_rule { "ok ls" } else { "touch x" }, Provider::Claude);
@@ -669,7 +669,7 @@ fn a_hook_that_comes_back_during_the_commit_gets_the_answer() {
 }
 
 #[test]
-fn an_answer_is_only_for_what_the_hook_was_called_with() {
+fn an_answer_is_not_delivered_to_a_hook_with_another_digest() {
     let mut around = BrokerFixture::new();
     around.ask(1, "ok ls", Provider::Claude);
     around.wait_with(1, true, "digest of something else".into());
@@ -687,7 +687,7 @@ fn an_answer_is_only_for_what_the_hook_was_called_with() {
 }
 
 #[test]
-fn a_decision_under_way_is_finished_when_the_broker_stops_and_nothing_else_is_decided() {
+fn a_stopping_broker_finishes_only_the_decision_in_progress() {
     let mut around = BrokerFixture::new();
     for n in [1, 2] {
         around.ask(n, "touch x", Provider::Claude);
@@ -711,7 +711,7 @@ fn a_decision_under_way_is_finished_when_the_broker_stops_and_nothing_else_is_de
 }
 
 #[test]
-fn what_is_not_committed_before_the_end_is_not_answered() {
+fn a_decision_not_committed_before_shutdown_is_not_answered() {
     let mut around = BrokerFixture::new();
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
@@ -727,7 +727,7 @@ fn what_is_not_committed_before_the_end_is_not_answered() {
 }
 
 #[test]
-fn a_slow_disk_delays_only_what_needs_it() {
+fn a_slow_disk_delays_only_decisions_that_need_file_hashes() {
     let mut around = BrokerFixture::new();
     let disk = around.broker.shared.hashing.occupy();
     around.ask(1, "touch x", Provider::Claude);
@@ -752,7 +752,7 @@ fn a_slow_disk_delays_only_what_needs_it() {
 }
 
 #[test]
-fn nothing_is_known_of_a_session_that_was_forgotten() {
+fn forgetting_a_session_drops_its_requests_and_grants() {
     let mut around = BrokerFixture::new();
     around.ask(1, "pwd", Provider::Codex);
     around.wait(1, true);
@@ -797,7 +797,7 @@ fn sessions_show_that_a_hook_waits_for_a_person() {
 }
 
 #[test]
-fn after_a_start_sessions_show_what_is_so_now() {
+fn after_a_restart_each_session_reports_once_whether_a_hook_waits() {
     for waits in [false, true] {
         let mut around = BrokerFixture::new();
         around.settle();
@@ -814,7 +814,7 @@ fn after_a_start_sessions_show_what_is_so_now() {
 }
 
 #[test]
-fn at_most_so_many_hooks_wait() {
+fn a_hook_beyond_the_limit_is_dismissed() {
     let mut around = BrokerFixture::new();
     for n in 0..=255 {
         around.wait(n, true);
@@ -832,7 +832,7 @@ fn at_most_so_many_hooks_wait() {
 }
 
 #[test]
-fn a_view_is_the_approval_and_what_is_needed_to_decide() {
+fn an_approval_view_omits_absent_fields_and_round_trips_through_json() {
     let approval = approval(1, "sh run.sh", Provider::Claude);
     let plain = ApprovalView {
         risk: None,

@@ -58,7 +58,7 @@ fn session() -> SessionId {
 }
 
 #[test]
-fn a_start_that_could_not_read_the_store_begins_at_its_end_later() {
+fn a_thread_that_could_not_read_the_store_later_starts_at_its_end() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(dir.path()).unwrap();
     let mut write = |n: u64, payload: Payload| {

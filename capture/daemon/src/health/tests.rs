@@ -48,7 +48,7 @@ impl HealthFixture {
 }
 
 #[test]
-fn one_row_for_each_agent_that_is_here() {
+fn each_agent_found_has_a_health_row() {
     let mut place = HealthFixture::new();
     let row = place.claude(0);
     assert_eq!((row.active, row.detail.as_deref(), row.trouble), (false, Some("not installed"), None));
@@ -74,7 +74,7 @@ fn one_row_for_each_agent_that_is_here() {
 }
 
 #[test]
-fn installed_and_not_heard_of_is_a_trouble() {
+fn installed_hooks_that_are_not_called_during_turns_are_reported() {
     let mut place = HealthFixture::new();
     place.install();
     place.now = modified(&place.dir.path().join(".claude/settings.json")).unwrap();
@@ -92,7 +92,7 @@ fn installed_and_not_heard_of_is_a_trouble() {
 }
 
 #[test]
-fn what_stays_in_the_spool_is_told() {
+fn deliveries_left_in_the_spool_are_reported() {
     let place = HealthFixture::new();
     let spool = place.dir.path().join("data/spool");
     fs::create_dir_all(&spool).unwrap();
@@ -109,7 +109,7 @@ fn what_stays_in_the_spool_is_told() {
 }
 
 #[test]
-fn a_lag_lasts_from_when_something_was_unread_until_nothing_is() {
+fn lag_counts_from_the_first_unread_data_until_all_is_read() {
     let (behind, start) = (BehindSince::default(), Instant::now());
     let at = |place: &str, unread: u64, ms: u64| behind.lag_ms(place, unread, start + Duration::from_millis(ms));
     assert_eq!(at("a", 0, 0), 0);
@@ -120,7 +120,7 @@ fn a_lag_lasts_from_when_something_was_unread_until_nothing_is() {
 }
 
 #[test]
-fn it_is_ready_while_all_of_it_runs_and_storing_works() {
+fn the_server_is_ready_while_its_threads_run_and_the_store_works() {
     let (supervisor, gauges) = (Supervisor::default(), Gauges::default());
     assert_eq!(trouble(&supervisor, &gauges), None);
     gauges.stuck.store(true, Ordering::Relaxed);
@@ -140,7 +140,7 @@ fn it_is_ready_while_all_of_it_runs_and_storing_works() {
 }
 
 #[test]
-fn files_of_the_store_that_are_removed_or_replaced_are_noticed() {
+fn removed_or_replaced_store_files_are_detected() {
     let dir = tempfile::tempdir().unwrap();
     let (data, database) = (dir.path().join("data"), dir.path().join("data/capture.db"));
     let make = || {

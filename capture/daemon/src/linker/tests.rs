@@ -12,7 +12,7 @@ fn shell(line: &str) -> Child {
 }
 
 #[test]
-fn a_users_own_hook_that_starts_late_passes_for_no_command() {
+fn a_late_starting_user_hook_is_not_mistaken_for_the_command() {
     let dir = tempfile::tempdir().unwrap();
     let home: PathBuf = dir.path().join(".codex");
     fs::create_dir(&home).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn who_typed_a_moment_ago_is_there() {
+fn presence_is_inferred_from_typing_and_focus() {
     let seen = |attached, focused, typed_ms| presence(Seen { attached, focused, typed_ms });
     assert_eq!(seen(true, None, Some(500)), Presence::AtTerminal);
     assert_eq!(seen(true, None, Some(10_000)), Presence::Away);
@@ -13,7 +13,7 @@ fn who_typed_a_moment_ago_is_there() {
 }
 
 #[test]
-fn the_name_of_a_directory_does_not_read_as_a_message() {
+fn directory_names_are_sanitized_for_notifications() {
     for (directory, shown) in [
         ("shop", "shop"),
         ("my shop.v2", "my shop.v2"),
@@ -27,7 +27,7 @@ fn the_name_of_a_directory_does_not_read_as_a_message() {
 }
 
 #[test]
-fn a_title_that_reads_as_a_message_is_quoted() {
+fn a_title_that_resembles_a_notification_is_quoted() {
     assert_eq!(quoted("Fix the parser"), "Fix the parser");
     assert_eq!(quoted("make test (ws): asks permission"), "“make test (ws): asks permission”");
     assert_eq!(quoted("a” (ws): asks"), "“a' (ws): asks”");

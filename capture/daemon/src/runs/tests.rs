@@ -90,7 +90,7 @@ async fn outcome<F: Future<Output = ()>>(host: impl FnOnce(ScriptedHost) -> F) -
 }
 
 #[tokio::test(start_paused = true)]
-async fn runs_from_before_a_start_are_waited_for_once_and_briefly() {
+async fn after_a_restart_earlier_runs_are_awaited_once_and_briefly() {
     let (runs, _host) = ScriptedHost::connect().await;
     let began = tokio::time::Instant::now();
     runs.reconnected().await;
@@ -109,7 +109,7 @@ async fn runs_from_before_a_start_are_waited_for_once_and_briefly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dialog_that_was_not_answered_says_so_and_what_to_do() {
+async fn a_dialog_the_host_could_not_answer_is_refused_with_advice() {
     let (runs, mut host) = ScriptedHost::connect().await;
     let (refused, ()) = tokio::join!(runs.answer(RunId::from_bits(RUN), "m".into(), DialogAnswer::Deny), async move {
         let (id, _) = host.asked().await;
@@ -132,7 +132,7 @@ fn gate(gate: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_that_is_typed_and_submitted() {
+async fn a_prompt_is_typed_and_submitted_with_one_request() {
     let outcome = outcome(|mut host| async move {
         let (id, ask) = host.asked().await;
         assert_eq!(ask, HostRequest::Prompt { text: "go".into(), submit: true });
@@ -143,7 +143,7 @@ async fn a_prompt_that_is_typed_and_submitted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_the_host_refused_can_be_typed_again() {
+async fn a_prompt_that_may_have_been_typed_is_unknown_and_not_refused() {
     let refused = outcome(|mut host| async move {
         let (id, _) = host.asked().await;
         host.answer(id, Err("it contains control characters".into())).await;
@@ -187,7 +187,7 @@ async fn sent<F: Future<Output = ()>>(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_waits_for_the_prompt() {
+async fn input_waits_until_the_prompt_is_open() {
     let sent = sent(30_000, |mut host| async move {
         for looks in ["busy", "busy", "open"] {
             let (id, ask) = host.asked().await;
@@ -207,7 +207,7 @@ async fn a_text_waits_for_the_prompt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_that_finds_no_prompt_is_not_typed() {
+async fn input_is_refused_if_the_agent_is_not_at_its_prompt() {
     let busy = sent(5_000, |mut host| async move {
         let until = tokio::time::Instant::now() + Duration::from_secs(6);
         while let Ok((id, ask)) = tokio::time::timeout_at(until, host.asked()).await {
@@ -241,7 +241,7 @@ async fn a_text_that_finds_no_prompt_is_not_typed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_nobody_waits_for_any_more_does_not_reach_the_host() {
+async fn abandoned_input_is_not_typed_by_the_host() {
     let (runs, mut host) = ScriptedHost::connect().await;
     let target = RunTarget::Run(RunId::from_bits(RUN).to_string());
     let text = |text: &str, force| RunInput { text: Some(text.into()), force, ..RunInput::default() };
@@ -262,7 +262,7 @@ async fn a_request_that_nobody_waits_for_any_more_does_not_reach_the_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn characters_of_a_person_at_a_view_are_typed_unless_a_dialog_is_open() {
+async fn characters_from_a_view_are_typed_unless_a_dialog_is_open() {
     for (looks, force, is_typed) in
         [("open", false, true), ("busy", false, true), ("choice", false, false), ("choice", true, true)]
     {
@@ -280,7 +280,7 @@ async fn characters_of_a_person_at_a_view_are_typed_unless_a_dialog_is_open() {
 }
 
 #[tokio::test]
-async fn a_run_is_found_by_its_session_while_that_is_merged_into_another() {
+async fn a_run_is_found_by_both_session_ids_during_a_merge() {
     let (runs, _host) = ScriptedHost::connect().await;
     let run = RunId::from_bits(RUN);
     let found = |session: u128| runs.run_of(SessionId::from_bits(session));

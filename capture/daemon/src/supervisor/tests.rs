@@ -18,7 +18,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn a_thread_that_panics_is_named_with_its_message() {
+fn a_panicked_thread_is_reported_with_its_message() {
     let supervisor = whole();
     supervisor.spawn("ingest", || panic!("no such slot: {}", 7)).unwrap();
     runtime().block_on(supervisor.failed());
@@ -28,7 +28,7 @@ fn a_thread_that_panics_is_named_with_its_message() {
 }
 
 #[test]
-fn what_ends_in_consequence_is_not_the_cause() {
+fn the_thread_that_failed_first_is_reported_as_the_cause() {
     let supervisor = whole();
     let (sender, receiver) = mpsc::channel::<()>();
     // It ends when the other thread's sender is dropped, which is after the panic was recorded.
@@ -40,7 +40,7 @@ fn what_ends_in_consequence_is_not_the_cause() {
 }
 
 #[test]
-fn a_thread_that_returns_is_a_failure_before_the_stop_and_none_after_it() {
+fn a_thread_that_returns_is_a_failure_unless_the_supervisor_stopped() {
     let supervisor = whole();
     supervisor.spawn("notices", || {}).unwrap();
     supervisor.join("notices");
@@ -58,7 +58,7 @@ fn a_thread_that_returns_is_a_failure_before_the_stop_and_none_after_it() {
 }
 
 #[test]
-fn a_thread_is_started_again_a_few_times() {
+fn a_panicking_thread_is_restarted_a_limited_number_of_times() {
     let supervisor = whole();
     let starts = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&starts);
@@ -87,7 +87,7 @@ fn tasks_are_watched_like_threads() {
 }
 
 #[test]
-fn threads_of_others_are_watched_by_what_they_hold() {
+fn a_foreign_thread_is_watched_through_its_sentinel() {
     let supervisor = whole();
     drop(supervisor.sentinel());
     assert_eq!(supervisor.failure(), None, "the closure never left its maker");
@@ -104,7 +104,7 @@ fn threads_of_others_are_watched_by_what_they_hold() {
 }
 
 #[test]
-fn a_start_that_fails_blames_nobody_and_one_that_succeeds_needs_all() {
+fn ended_threads_count_as_failures_once_startup_succeeded() {
     let supervisor = Supervisor::default();
     supervisor.spawn("ingest", || {}).unwrap();
     while !supervisor.threads()["ingest"].is_finished() {

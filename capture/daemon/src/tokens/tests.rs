@@ -5,7 +5,7 @@ use home::endpoint::token_file;
 use super::*;
 
 #[test]
-fn tokens_are_made_once_and_are_private() {
+fn token_files_are_created_once_with_mode_0600() {
     let dir = tempfile::tempdir().unwrap();
     tokens(dir.path()).unwrap();
     let path = token_file(dir.path());

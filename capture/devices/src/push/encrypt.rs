@@ -141,7 +141,7 @@ pub(super) mod tests {
 
     /// The example of RFC 8291, section 5 and appendix A, starting at the shared secret.
     #[test]
-    fn the_keys_of_the_specification() {
+    fn encryption_matches_the_example_of_rfc_8291() {
         let bytes = |text: &str| BASE64.decode(text).unwrap();
         let shared = bytes("kyrL1jIIOHEzg3sM2ZWRHDRB62YACZhhSlknJ672kSs");
         let auth = bytes("BTBZMqHH6r4Tts7J_aSIgg");
@@ -156,7 +156,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn only_its_browser_reads_a_message() {
+    fn an_encrypted_message_is_decrypted_by_its_browser() {
         let browser = TestBrowser::new();
         let (p256dh, auth) = browser.keys();
         let keys = BrowserKeys::read(&p256dh, &format!("{auth}==")).unwrap();
@@ -168,7 +168,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn keys_of_another_shape_are_refused() {
+    fn malformed_browser_keys_are_refused() {
         let (p256dh, auth) = TestBrowser::new().keys();
         for (p256dh, auth) in [("", auth.as_str()), (&p256dh[1..], &auth), (&p256dh, ""), (&p256dh, "AAAA"), ("!", "!")]
         {

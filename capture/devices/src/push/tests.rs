@@ -5,7 +5,7 @@ use super::{encrypt::tests::TestBrowser, *};
 const ENDPOINT: &str = "https://fcm.googleapis.com/fcm/send/abc";
 
 #[test]
-fn only_push_services_of_browsers_are_sent_to() {
+fn only_known_browser_push_services_are_accepted() {
     for good in [
         ENDPOINT,
         "https://updates.push.services.mozilla.com/wpush/v2/x",
@@ -34,7 +34,7 @@ fn only_push_services_of_browsers_are_sent_to() {
 }
 
 #[test]
-fn a_subscribed_browser_gets_what_is_sent_and_another_life_knows_it() {
+fn a_subscription_receives_messages_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("push.json");
     let subscriptions = Subscriptions::new(&file);
@@ -58,7 +58,7 @@ fn a_subscribed_browser_gets_what_is_sent_and_another_life_knows_it() {
 }
 
 #[test]
-fn a_device_has_one_subscription_and_can_end_it() {
+fn a_device_has_at_most_one_subscription() {
     let directory = tempfile::tempdir().unwrap();
     let subscriptions = Subscriptions::new(&directory.path().join("push.json"));
     let (p256dh, auth) = TestBrowser::new().keys();
@@ -81,7 +81,7 @@ fn a_device_has_one_subscription_and_can_end_it() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_not_replaced() {
+fn an_unreadable_subscription_file_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("push.json");
     for text in

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_for_one_service_and_signed() {
+    fn a_vapid_token_is_signed_and_names_its_push_service() {
         let key = ServerKey::generate().unwrap();
         let header = key.authorization("https://fcm.googleapis.com", 1_000, "https://example.test").unwrap();
         let (token, public) = header.strip_prefix("vapid t=").unwrap().split_once(", k=").unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn time_goes_on_when_the_wall_clock_is_set_back() {
+fn time_keeps_advancing_when_the_wall_clock_is_set_back() {
     let mut clock = SteadyWall::new();
     let mut read = |wall: i64, steady: u64| {
         clock.read(Timestamp::from_millisecond(wall), Duration::from_millis(steady)).as_millisecond()

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_turns_it_on() {
+    fn an_endpoint_enables_the_otlp_export() {
         let default = OtlpSettings::default();
         assert!(!default.is_on() && !default.texts && default.check().is_ok());
         let on = parsed("endpoint = \"http://127.0.0.1:4318/\"\n[headers]\nx-key = { env = \"KEY\" }\n");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn invalid_otlp_settings_are_refused_with_the_reason() {
         for (text, why) in [
             ("endpoint = \"localhost\"", "got something else"),
             ("endpoint = \"ftp://a\"", "scheme"),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_without_its_value_stops_everything() {
+    fn a_header_with_an_unset_variable_is_an_error() {
         let on = parsed("endpoint = \"http://127.0.0.1:4318\"\n[headers]\nx-key = { env = \"KEY\" }\n");
         let with: Env = std::sync::Arc::new(|name| (name == "KEY").then(|| "v".into()));
         let [(name, value)] = on.read_headers(&with).unwrap().try_into().unwrap();

@@ -33,7 +33,7 @@ fn every_setting_is_listed_with_its_origin() {
 }
 
 #[test]
-fn the_default_settings_of_notifications_are_those_that_are_listed() {
+fn the_listed_notification_defaults_match_the_actual_ones() {
     let listed = toml::to_string(&notify_values(&notifier::NotifySettings::default())).unwrap();
     assert_eq!(toml::from_str::<notifier::NotifySettings>(&listed).unwrap(), notifier::NotifySettings::default());
 }
@@ -50,7 +50,7 @@ fn values_out_of_range_are_errors_that_name_them() {
 }
 
 #[test]
-fn a_value_of_the_wrong_type_is_answered_with_what_is_expected() {
+fn a_value_of_the_wrong_type_is_reported_with_the_expected_type() {
     for (text, wrong) in [
         (
             "[status]\nidle_after_s = \"abc\"\n",
@@ -83,7 +83,7 @@ fn a_value_of_the_wrong_type_is_answered_with_what_is_expected() {
 }
 
 #[test]
-fn a_table_in_the_place_of_an_array_of_tables_is_answered_with_what_to_write() {
+fn a_table_instead_of_an_array_of_tables_is_reported_with_a_correction() {
     for (text, wrong) in [
         ("autostart = true\n[actions]\nx = 1\n", "config.toml:2:1: write `[[actions]]`, not `[actions]`"),
         ("[notify.channels]\nx = 1\n", "config.toml:1:1: write `[[notify.channels]]`, not `[notify.channels]`"),
@@ -94,7 +94,7 @@ fn a_table_in_the_place_of_an_array_of_tables_is_answered_with_what_to_write() {
 }
 
 #[test]
-fn what_is_set_counts() {
+fn settings_in_the_file_override_the_defaults() {
     let config =
         check("autostart = false\n[status]\nidle_after_s = 60\n[roots]\nclaude = [\"/srv/claude\"]\n").unwrap();
     assert!(!config.autostart);

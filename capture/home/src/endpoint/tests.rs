@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_endpoint_is_written_and_only_taken_away_by_its_owner() {
+fn the_endpoint_file_is_removed_only_by_its_owner() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(Endpoint::load(dir.path()).unwrap(), None);
     let mine = Endpoint {

@@ -25,7 +25,7 @@ fn kept(data: &Path, payload: &str) -> Delivery {
 }
 
 #[test]
-fn the_spool_holds_secrets_only_while_the_setting_is_off() {
+fn spooled_payloads_contain_secrets_only_while_redacted_only_is_off() {
     let dir = tempfile::tempdir().unwrap();
     let secret = ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat();
     let payload =

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_find_room_in_the_order_in_which_they_came() {
+    fn batches_get_room_in_arrival_order() {
         let room = Arc::new(Room::default());
         let (send, taken) = mpsc::channel();
         let first = room.take(ROOM_BYTES - 10);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_room_finds_it_alone() {
+    fn a_batch_larger_than_the_room_is_admitted_alone() {
         let room = Arc::new(Room::default());
         let (send, taken) = mpsc::channel();
         let large = room.take(2 * ROOM_BYTES);

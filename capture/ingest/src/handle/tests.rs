@@ -23,7 +23,7 @@ fn number(input: &IngestInput) -> u128 {
 }
 
 #[test]
-fn senders_get_room_in_the_order_in_which_they_came() {
+fn senders_get_room_in_arrival_order() {
     let (handle, inputs) = channel(1);
     handle.send(waits(1)).unwrap();
     assert_eq!(handle.try_send(waits(9)), Err(NotSent::Full));
@@ -52,7 +52,7 @@ fn senders_get_room_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn what_was_not_taken_is_dropped_with_its_reply() {
+fn unread_inputs_are_dropped_with_their_reply_when_ingest_stops() {
     let (handle, inputs) = channel(1);
     let (reply, first) = ChangeReply::new();
     handle.send(label(reply)).unwrap();

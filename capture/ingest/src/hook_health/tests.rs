@@ -16,7 +16,7 @@ fn heard(deliveries: &[i64], turns: &[i64]) -> AgentHookHealth {
 }
 
 #[test]
-fn silence_where_turns_go_on_is_noticed() {
+fn hook_silence_during_recent_turns_is_detected() {
     let hearing = heard(&[], &[0, 30, 100]);
     assert_eq!(hearing.silent_since(None, at(120)), None, "it may still come");
     assert_eq!(hearing.silent_since(None, at(121)), Some(at(0)));
@@ -25,7 +25,7 @@ fn silence_where_turns_go_on_is_noticed() {
 }
 
 #[test]
-fn what_arrives_ends_it_and_is_enough_for_its_turn() {
+fn a_delivery_ends_the_silence_and_covers_its_turn() {
     assert_eq!(heard(&[101], &[0, 100]).silent_since(None, at(300)), None);
     assert_eq!(heard(&[0, 290], &[1, 291]).silent_since(None, at(500)), None, "a long turn between two calls");
     assert_eq!(heard(&[0], &[1, 100]).silent_since(None, at(300)), Some(at(100)), "it stopped");
@@ -34,7 +34,7 @@ fn what_arrives_ends_it_and_is_enough_for_its_turn() {
 }
 
 #[test]
-fn before_the_hooks_were_there_nothing_could_arrive() {
+fn silence_counts_only_from_the_installation_of_the_hooks() {
     let hearing = heard(&[], &[0, 100]);
     assert_eq!(hearing.silent_since(Some(at(90)), at(200)), None);
     assert_eq!(hearing.silent_since(Some(at(90)), at(211)), Some(at(90)));

@@ -3,7 +3,7 @@ use std::{fs, os::unix::fs::symlink};
 use super::*;
 
 #[test]
-fn directories_are_the_same_by_whatever_way_they_are_reached() {
+fn an_ignored_directory_is_matched_through_any_symlink() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     let at = |below: &str| root.join(below);
@@ -23,7 +23,7 @@ fn directories_are_the_same_by_whatever_way_they_are_reached() {
 }
 
 #[test]
-fn a_directory_may_appear_later_and_go_away() {
+fn an_ignored_directory_is_matched_after_its_symlink_appears_or_disappears() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     let ignored = Ignored::new(vec![root.join("link/secret")]);

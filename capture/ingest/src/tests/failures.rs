@@ -39,7 +39,7 @@ fn third(world: &mut World) {
 }
 
 #[test]
-fn a_transaction_that_fails_is_done_again_as_a_whole() {
+fn a_failed_transaction_is_retried_as_a_whole() {
     let mut expected = World::new();
     first(&mut expected);
     second(&mut expected);
@@ -73,7 +73,7 @@ fn a_transaction_that_fails_is_done_again_as_a_whole() {
 }
 
 #[test]
-fn a_setting_made_in_a_transaction_that_fails_is_not_lost() {
+fn a_capture_switch_survives_a_failed_transaction() {
     let mut world = World::new();
     first(&mut world);
     let (reply, mut answer) = ChangeReply::new();
@@ -89,7 +89,7 @@ fn a_setting_made_in_a_transaction_that_fails_is_not_lost() {
 }
 
 #[test]
-fn time_that_passes_in_a_transaction_that_fails_passes_again() {
+fn time_advanced_in_a_failed_transaction_is_advanced_again() {
     let mut world = World::new();
     first(&mut world);
     world.now.store(at(130.0).as_millisecond(), Ordering::Relaxed);
@@ -102,7 +102,7 @@ fn time_that_passes_in_a_transaction_that_fails_passes_again() {
 }
 
 #[test]
-fn where_transcripts_stand_is_known_after_a_failure() {
+fn transcript_offsets_survive_a_failed_transaction() {
     let mut world = World::new();
     first(&mut world);
     // The row is behind its log when the next transaction fails.

@@ -21,7 +21,7 @@ fn delivery(seconds: f64, payload: &str) -> IngestInput {
 }
 
 #[test]
-fn turns_without_a_call_are_noticed_and_a_call_ends_it() {
+fn turns_without_hook_deliveries_count_as_silence_until_one_arrives() {
     let mut world = World::new();
     let silent = |world: &World, seconds| world.gauges.heard.of(Provider::Claude).silent_since(None, at(seconds));
     world.file(&path_of("old"), vec![prompt("old", "p0", 0.0)], true, false);
@@ -40,7 +40,7 @@ fn turns_without_a_call_are_noticed_and_a_call_ends_it() {
 }
 
 #[test]
-fn the_end_of_what_nobody_knows_is_no_session() {
+fn the_end_of_an_unknown_session_creates_no_session() {
     let payload =
         |name: &str| format!(r#"{{"hook_event_name":"{name}","session_id":"s","cwd":"/p","reason":"other"}}"#);
     let mut world = World::new();
@@ -56,7 +56,7 @@ fn the_end_of_what_nobody_knows_is_no_session() {
 
 /// Claude Code before 2.0 calls no hook when it asks for permission.
 #[test]
-fn a_tool_may_wait_for_a_dialog_where_no_hook_reports_dialogs() {
+fn a_running_tool_has_low_confidence_if_hooks_report_no_dialogs() {
     let payload =
         r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls"}}"#;
     for (version, confidence) in

@@ -85,7 +85,7 @@ impl World {
 }
 
 #[test]
-fn a_run_has_a_session_from_its_first_moment() {
+fn a_run_has_a_session_as_soon_as_its_host_registers() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));
     let session = world.session(&name(1));
@@ -101,7 +101,7 @@ fn a_run_has_a_session_from_its_first_moment() {
 }
 
 #[test]
-fn an_unknown_program_is_unknown_and_says_whether_it_writes() {
+fn an_unknown_program_stays_unknown_but_shows_whether_it_writes() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Unknown, "/p"));
     assert_eq!(world.status(&name(1)), "unknown no_evidence");
@@ -124,7 +124,7 @@ fn an_unknown_program_is_unknown_and_says_whether_it_writes() {
 }
 
 #[test]
-fn a_recorded_change_has_the_source_and_the_confidence_of_what_decided_it() {
+fn a_derived_event_has_the_source_and_confidence_of_its_evidence() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));
     let asks = says(State::WaitingApproval, Some(Reason::Tool), Some("touch x"));
@@ -155,7 +155,7 @@ fn a_frame_delivered_twice_is_one_event() {
 }
 
 #[test]
-fn one_dialog_after_another_are_two_approvals() {
+fn consecutive_dialogs_are_separate_approvals() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Claude, "/p"));
     world.frame(1, 1, 0.5, says(State::WaitingApproval, Some(Reason::Tool), Some("touch a")));
@@ -167,7 +167,7 @@ fn one_dialog_after_another_are_two_approvals() {
 }
 
 #[test]
-fn the_session_the_agent_names_takes_the_place_of_the_runs_own() {
+fn the_session_named_by_the_agent_replaces_that_of_the_run() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Claude, "/p"));
     world.frame(1, 1, 0.5, says(State::Running, Some(Reason::Thinking), None));
@@ -181,7 +181,7 @@ fn the_session_the_agent_names_takes_the_place_of_the_runs_own() {
 }
 
 #[test]
-fn who_follows_runs_is_told_of_a_session_that_is_stored() {
+fn run_followers_are_notified_of_each_stored_session_once() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Claude, "/p"));
     world.frame(1, 1, 0.5, says(State::Running, Some(Reason::Thinking), None));
@@ -195,7 +195,7 @@ fn who_follows_runs_is_told_of_a_session_that_is_stored() {
 }
 
 #[test]
-fn a_process_inside_the_run_belongs_to_it() {
+fn an_agent_process_inside_a_run_belongs_to_the_run() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Unknown, "/p"));
     assert_eq!(world.status(&name(1)), "unknown no_evidence", "what an unknown program does is not known");
@@ -210,7 +210,7 @@ fn a_process_inside_the_run_belongs_to_it() {
 /// At startup, Claude Code 2.0.60 lets two sub-agents answer "Warmup" in their own files; the session's file appears
 /// with the first prompt.
 #[test]
-fn helpers_that_warm_up_before_the_first_prompt_make_no_second_session() {
+fn warmup_subagents_before_the_first_prompt_create_no_second_session() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Claude, "/p"));
     world.frame(1, 1, 1.0, says(State::Waiting, Some(Reason::NewSession), None));
@@ -233,7 +233,7 @@ fn helpers_that_warm_up_before_the_first_prompt_make_no_second_session() {
 }
 
 #[test]
-fn a_run_moves_along_to_the_next_session() {
+fn a_run_follows_its_agent_to_the_next_session() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Claude, "/p"));
     world.registered("s", "alive", 1.0, 901);
@@ -264,7 +264,7 @@ fn daemon(open: &str) -> AgentProcess {
 }
 
 #[test]
-fn a_daemon_outlives_the_terminal_of_its_run() {
+fn the_session_of_a_daemon_continues_after_its_run_exits() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Claude, "/p"));
     world.hello(hello(2, Provider::Claude, "/p"));
@@ -289,7 +289,7 @@ fn a_daemon_outlives_the_terminal_of_its_run() {
 
 /// npm's entry point of Codex starts the actual agent, which notices the loss of its terminal and ends its turn.
 #[test]
-fn an_agent_whose_run_is_killed_was_killed_though_it_ends_in_order() {
+fn an_agents_exit_reason_is_that_of_its_run() {
     for (signal, code, how) in [(Some(9), None, "killed"), (None, Some(3), "failed"), (None, Some(0), "clean")] {
         for host_first in [true, false] {
             let mut world = World::new();
@@ -319,7 +319,7 @@ fn an_agent_whose_run_is_killed_was_killed_though_it_ends_in_order() {
 }
 
 #[test]
-fn a_run_that_takes_up_a_session_of_a_daemon_hosts_it_before_its_first_prompt() {
+fn a_run_resuming_a_daemons_session_hosts_it_before_the_first_prompt() {
     let mut world = World::new();
     let here = SessionStarted { cwd: Some("/p".into()), ..SessionStarted::default() };
     world.live("s", vec![started("s", 1.0, here), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
@@ -335,7 +335,7 @@ fn a_run_that_takes_up_a_session_of_a_daemon_hosts_it_before_its_first_prompt() 
 }
 
 #[test]
-fn a_run_of_one_prompt_ends_its_session_and_waits_for_nobody() {
+fn a_one_prompt_run_ends_its_session_when_it_exits() {
     let mut world = World::new();
     let command = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let asked = Hello { command: command(&["gemini", "-p", "go"]), ..hello(2, Provider::Gemini, "/q") };
@@ -356,7 +356,7 @@ fn a_run_of_one_prompt_ends_its_session_and_waits_for_nobody() {
 
 /// An agent may ask about its hooks before it opens the session.
 #[test]
-fn a_run_whose_command_takes_up_a_session_hosts_it_from_the_start() {
+fn a_run_whose_command_resumes_a_session_hosts_it_at_once() {
     let takes_up = |session: &str| Hello {
         command: ["claude", "--resume", session].map(str::to_owned).to_vec(),
         started_at: at(60.0),
@@ -383,7 +383,7 @@ fn a_run_whose_command_takes_up_a_session_hosts_it_from_the_start() {
 }
 
 #[test]
-fn what_was_told_late_keeps_its_time() {
+fn late_host_frames_keep_their_timestamps() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));
     world.until(60.0);
@@ -395,7 +395,7 @@ fn what_was_told_late_keeps_its_time() {
 }
 
 #[test]
-fn a_host_that_stays_away_leaves_no_claim_behind() {
+fn the_claim_of_a_lost_host_is_dropped() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));
     world.frame(1, 1, 0.5, says(State::WaitingApproval, Some(Reason::Tool), None));
@@ -405,7 +405,7 @@ fn a_host_that_stays_away_leaves_no_claim_behind() {
 }
 
 #[test]
-fn keys_and_notifications_are_remarks() {
+fn answers_typed_and_notifications_are_stored_as_annotations() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));
     world.frame(1, 1, 0.5, HostEvent::Answered { meaning: "Yes".into() });
@@ -424,7 +424,7 @@ fn keys_and_notifications_are_remarks() {
 }
 
 #[test]
-fn a_run_in_a_directory_that_is_not_captured_leaves_nothing() {
+fn a_run_in_an_uncaptured_directory_stores_nothing() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/secret/x"));
     assert_eq!(world.frame(1, 1, 0.5, says(State::Running, None, None)), 1);

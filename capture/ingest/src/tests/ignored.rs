@@ -47,7 +47,7 @@ fn hook(seconds: f64, cwd: Option<&str>) -> IngestInput {
 }
 
 #[test]
-fn a_directory_is_known_by_where_it_really_is() {
+fn an_ignored_directory_is_recognized_through_symlinks() {
     let mut world = World::new();
     let root = world.dir.path().canonicalize().unwrap();
     std::fs::create_dir_all(root.join("real/secret/plans")).unwrap();
@@ -83,7 +83,7 @@ fn an_agent_in_an_ignored_directory_has_no_session() {
 }
 
 #[test]
-fn a_session_that_was_named_before_is_turned_off_when_its_directory_is_known() {
+fn a_session_without_events_is_not_captured_in_an_ignored_directory() {
     let mut world = World::new();
     // Known as the parent of a sub-agent in another directory; after a start its state is not in memory.
     world.past("helper", vec![started("helper", 1.5, helper_of("s")), prompt("helper", "task", 1.5)]);
@@ -103,7 +103,7 @@ fn a_session_that_was_named_before_is_turned_off_when_its_directory_is_known() {
 }
 
 #[test]
-fn a_hook_that_says_later_where_its_session_is_turns_it_off() {
+fn a_later_hook_naming_an_ignored_directory_stops_capture() {
     let mut world = World::new();
     world.until(1.0);
     world.take(hook(1.0, None));

@@ -63,7 +63,7 @@ fn the_end_of_a_process_ends_its_session() {
 }
 
 #[test]
-fn a_goodbye_makes_it_clean() {
+fn a_withdrawn_registry_entry_makes_the_exit_clean() {
     let mut world = World::new();
     world.live("s", vec![alive("s", "alive", 1.0), claims("s", "idle", 1.0, State::Waiting)]);
     world.live("s", vec![registry("s", "removed", 2.0, Claim::Withdrawn)]);
@@ -75,7 +75,7 @@ fn a_goodbye_makes_it_clean() {
 }
 
 #[test]
-fn a_helper_ends_with_the_process_it_runs_in() {
+fn a_subagent_ends_with_the_process_of_its_parent() {
     let mut world = World::new();
     world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0)]);
     world.live("helper", vec![started("helper", 1.5, helper_of("s")), prompt("helper", "task", 1.5)]);
@@ -111,7 +111,7 @@ fn a_known_process_is_watched_again_after_a_restart() {
 }
 
 #[test]
-fn the_clocks_go_on_after_a_restart() {
+fn status_timers_continue_after_a_restart() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
     world.commit();
@@ -124,7 +124,7 @@ fn the_clocks_go_on_after_a_restart() {
 }
 
 #[test]
-fn an_agent_is_found_by_the_transcript_it_has_open() {
+fn an_agent_is_linked_to_the_session_whose_transcript_is_open() {
     let mut world = World::new();
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
     world.live("t", vec![here("t", 2.0, "/p"), prompt("t", "go t", 2.0)]);
@@ -148,7 +148,7 @@ fn an_agent_is_found_by_the_transcript_it_has_open() {
 }
 
 #[test]
-fn an_agent_is_found_by_its_directory() {
+fn an_agent_is_linked_to_the_latest_session_in_its_directory() {
     let mut world = World::new();
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
     world.live("t", vec![here("t", 2.0, "/p"), prompt("t", "go t", 2.0)]);
@@ -172,7 +172,7 @@ fn an_agent_is_found_by_its_directory() {
 }
 
 #[test]
-fn an_agent_that_has_said_nothing_yet_has_a_session() {
+fn an_agent_without_any_output_has_a_session() {
     let mut world = World::new();
     world.take(IngestInput::Agents(vec![agent("/p", &[]), AgentProcess { child: true, pid: 900, ..agent("/p", &[]) }]));
     world.commit();
@@ -199,7 +199,7 @@ fn an_agent_that_has_said_nothing_yet_has_a_session() {
 }
 
 #[test]
-fn a_session_found_by_its_file_takes_over_the_awaited_one() {
+fn a_session_found_by_its_file_replaces_the_process_placeholder() {
     let mut world = World::new();
     for _ in 0..2 {
         world.take(IngestInput::Agents(vec![agent("/p", &[])]));
@@ -214,7 +214,7 @@ fn a_session_found_by_its_file_takes_over_the_awaited_one() {
 }
 
 #[test]
-fn a_program_that_only_starts_the_agent_has_no_session_of_its_own() {
+fn a_launcher_process_has_no_separate_session() {
     let wrapper = || agent("/p", &[]);
     let proper = |open: &[&str]| AgentProcess { child: true, pid: 900, parent: Some(NAME.0), ..agent("/p", open) };
     // The launcher got a session before the agent named its own.
@@ -266,7 +266,7 @@ fn command_runs() -> IngestInput {
 }
 
 #[test]
-fn a_command_that_begins_while_permission_is_asked_tells_that_it_was_given() {
+fn a_command_starting_while_its_approval_is_pending_resolves_it() {
     let mut world = World::new();
     world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0), call("s", "call", 2.0)]);
     world.commit();
@@ -315,7 +315,7 @@ fn hook_decides(runs: bool) -> IngestInput {
 }
 
 #[test]
-fn a_request_is_no_dialog_while_a_hook_of_the_user_decides() {
+fn a_codex_request_shows_no_dialog_while_a_user_hook_decides() {
     use events::ApprovalKind::{Command, Edit, Mcp};
     for kind in [Command, Edit, Mcp] {
         let world = || {
@@ -352,14 +352,14 @@ fn a_request_is_no_dialog_while_a_hook_of_the_user_decides() {
 }
 
 #[test]
-fn a_dialog_that_is_open_while_a_hook_decides_is_shown() {
+fn a_claude_dialog_is_shown_while_a_user_hook_decides() {
     let mut world = while_a_hook_decides(Provider::Claude, events::ApprovalKind::Command);
     assert_eq!(world.status("s"), "waiting_approval tool");
     world.assert_sound();
 }
 
 #[test]
-fn a_request_that_is_pending_at_a_restart_is_watched_at_once() {
+fn a_pending_request_is_watched_again_after_a_restart() {
     let mut world = World::new();
     world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0), call("s", "call", 2.0)]);
     world.live("s", asks("s", "A", 3.0));
@@ -374,7 +374,7 @@ fn a_request_that_is_pending_at_a_restart_is_watched_at_once() {
 }
 
 #[test]
-fn a_command_says_nothing_of_requests_it_may_not_belong_to() {
+fn a_running_command_does_not_resolve_an_ambiguous_approval() {
     // Another call is open, or there are two requests.
     for (calls, requests) in [(vec!["a", "b"], vec!["A"]), (vec!["a"], vec!["A", "B"])] {
         let mut world = World::new();
@@ -392,7 +392,7 @@ fn a_command_says_nothing_of_requests_it_may_not_belong_to() {
 }
 
 #[test]
-fn an_older_chat_is_joined_to_the_process_in_the_directory_its_folder_is_named_after() {
+fn a_gemini_chat_is_linked_to_its_process_by_the_directory_hash() {
     let gemini = |event: NewEvent| NewEvent { provider: Provider::Gemini, ..event };
     let process = || IngestInput::Agents(vec![AgentProcess { provider: Provider::Gemini, ..agent("/p", &[]) }]);
     // printf %s /p | sha256sum
@@ -429,7 +429,7 @@ fn an_older_chat_is_joined_to_the_process_in_the_directory_its_folder_is_named_a
 }
 
 #[test]
-fn a_session_that_was_silent_for_long_is_linked_to_the_process_that_was_there_before() {
+fn a_silent_session_is_linked_only_to_a_process_older_than_its_events() {
     for (age_ms, is_linked) in [(3_600_000, true), (60_000, false)] {
         let mut world = World::new();
         world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
@@ -442,7 +442,7 @@ fn a_session_that_was_silent_for_long_is_linked_to_the_process_that_was_there_be
 }
 
 #[test]
-fn a_session_that_rests_is_found_after_a_restart_by_its_open_transcript_or_its_directory() {
+fn an_idle_session_is_linked_to_its_process_again_after_a_restart() {
     for (open, age_ms) in [(vec![path_of("s")], 0), (Vec::new(), 3_600_000)] {
         let mut world = World::new();
         world.past("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
@@ -461,7 +461,7 @@ fn a_session_that_rests_is_found_after_a_restart_by_its_open_transcript_or_its_d
 }
 
 #[test]
-fn an_agent_that_takes_up_a_session_that_had_ended_runs_it_before_its_first_prompt() {
+fn an_agent_resuming_an_ended_session_runs_it_before_the_first_prompt() {
     let mut world = World::new();
     world.live(
         "s",
@@ -487,7 +487,7 @@ fn an_agent_that_takes_up_a_session_that_had_ended_runs_it_before_its_first_prom
 }
 
 #[test]
-fn a_process_that_is_about_to_end_does_not_take_up_its_session() {
+fn a_stale_scan_of_an_ended_process_does_not_revive_its_session() {
     let mut world = World::new();
     world.live(
         "s",
@@ -508,7 +508,7 @@ fn served(clients: &[AgentProcess]) -> IngestInput {
 }
 
 #[test]
-fn an_agent_whose_daemon_works_has_the_daemons_session_and_no_row_of_its_own() {
+fn a_client_of_a_daemon_is_merged_into_the_daemons_session() {
     let client = || AgentProcess { age_ms: 10_000, ..agent("/p", &[]) };
     let mut world = World::new();
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
@@ -544,7 +544,7 @@ fn an_agent_whose_daemon_works_has_the_daemons_session_and_no_row_of_its_own() {
 }
 
 #[test]
-fn a_session_leaves_the_list_when_nobody_uses_it_for_half_an_hour() {
+fn an_unused_session_becomes_inactive_after_30_minutes() {
     let said = || vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)];
     let is_active = |world: &mut World, seconds: f64| {
         world.until(seconds);
@@ -580,7 +580,7 @@ fn a_session_leaves_the_list_when_nobody_uses_it_for_half_an_hour() {
 
 /// Gemini CLI restarts itself with more memory.
 #[test]
-fn an_agent_goes_on_when_the_program_that_started_it_ends() {
+fn a_session_moves_to_the_agent_process_when_its_launcher_exits() {
     let launcher = || agent("/p", &[]);
     let proper =
         |start_ticks| AgentProcess { pid: 900, child: true, parent: Some(NAME.0), start_ticks, ..agent("/p", &[]) };

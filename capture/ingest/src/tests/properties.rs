@@ -57,7 +57,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn the_log_is_sound(history in vec((0..3_u8, 0..40_u8, 0..7_u8), 0..20), steps in vec(any_step(), 0..30)) {
+    fn any_history_produces_a_consistent_log(history in vec((0..3_u8, 0..40_u8, 0..7_u8), 0..20), steps in vec(any_step(), 0..30)) {
         let names = ["s", "t", "helper"];
         let mut world = World::new();
         let mut now = 1_000.0;

@@ -5,7 +5,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 use super::*;
 
 #[test]
-fn a_turn() {
+fn a_turn_is_recorded_with_its_messages_tools_and_status() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "go", 1.0)]);
     world.live(
@@ -46,7 +46,7 @@ fn a_turn() {
 }
 
 #[test]
-fn titles_and_turns_are_made_from_whole_texts() {
+fn titles_and_turns_are_derived_from_complete_texts() {
     let mut world = World::new();
     let reminder = format!("<system-reminder>{}</system-reminder>\n", "Mind the style guide. ".repeat(40));
     let asked = format!("{reminder}Port the billing service to Rust. {}", "Keep its tests. ".repeat(60));
@@ -105,7 +105,7 @@ fn blocks_of_one_message_are_one_event_within_a_batch() {
 }
 
 #[test]
-fn two_texts_of_one_message_are_both_kept() {
+fn two_text_blocks_of_one_message_are_both_stored() {
     let mut world = World::new();
     let said = |record: &str, text, stop| block("s", record, 1.0, "m", Some(text), stop);
     world
@@ -117,7 +117,7 @@ fn two_texts_of_one_message_are_both_kept() {
 }
 
 #[test]
-fn a_block_that_ends_the_turn_is_folded() {
+fn a_later_block_with_a_stop_reason_ends_the_turn() {
     // The first block did not say why the model stopped.
     let mut world = World::new();
     let mut first = block("s", "a", 1.0, "m", Some("done"), Stop::EndTurn);
@@ -146,7 +146,7 @@ fn messages_of_different_sessions_do_not_mix() {
 }
 
 #[test]
-fn a_record_known_already_is_dropped_and_counted() {
+fn a_repeated_record_is_dropped_and_counted() {
     let mut world = World::new();
     let file = || vec![prompt("s", "go", 1.0), answer("s", "ok", 2.0), tokens("s", "m-ok", 2.0, 5)];
     world.past("s", file());
@@ -167,7 +167,7 @@ fn a_record_known_already_is_dropped_and_counted() {
 }
 
 #[test]
-fn a_response_that_grows_is_counted_once() {
+fn usage_of_a_growing_response_is_counted_once() {
     let grow = [2, 40, 40, 90];
     let spent = |world: &World| {
         let stored = world.read().session_usage(world.id("s")).unwrap();
@@ -207,7 +207,7 @@ fn a_response_that_grows_is_counted_once() {
 }
 
 #[test]
-fn records_without_a_time_are_as_old_as_their_file() {
+fn records_without_a_timestamp_use_that_of_their_file() {
     let timeless = |record: &str| NewEvent { created_at: None, observed_at: at(9_000.0), ..prompt("s", record, 0.0) };
     let read = |events: Vec<NewEvent>, modified: Option<f64>| {
         let mut world = World::new();
@@ -249,7 +249,7 @@ fn foreign(session: &str) -> Vec<NewEvent> {
 }
 
 #[test]
-fn a_resumed_session_and_the_original_in_any_order() {
+fn a_resumed_session_and_its_original_may_be_read_in_any_order() {
     let (original, resumed) = ("93a9705e-bc6a-406d-8dce-8acc014dedbd", "789e105f-ae33-486d-9271-0696266f072d");
     let mut stand = Vec::new();
     for order in [[original, resumed], [resumed, original]] {
@@ -277,7 +277,7 @@ fn a_resumed_session_and_the_original_in_any_order() {
 }
 
 #[test]
-fn records_without_an_id_may_rightly_repeat() {
+fn identical_records_without_an_id_are_separate_events() {
     let mut world = World::new();
     let note = |repeat| NewEvent { repeat, ..new("s", "n", 0, 1.0, events::Heartbeat {}) };
     world.live("s", vec![note(Repeat::Next), note(Repeat::Next)]);
@@ -311,7 +311,7 @@ fn a_session_that_repeats_anothers_records_is_its_fork() {
 }
 
 #[test]
-fn long_texts_are_kept_apart() {
+fn long_texts_are_stored_separately() {
     let mut world = World::new();
     let long = "a line of output\n".repeat(1_000);
     world.live("s", vec![saying(&long, prompt("s", "p", 1.0)), saying(&long, answer("s", "a", 2.0))]);
@@ -325,7 +325,7 @@ fn long_texts_are_kept_apart() {
 }
 
 #[test]
-fn a_turn_has_the_tokens_told_behind_its_end() {
+fn a_turn_includes_usage_reported_after_its_end() {
     let mut world = World::new();
     let mut last = block("s", "b", 2.1, "m-ok", Some("and more"), Stop::EndTurn);
     last.identity = last.identity.occurrence(1);
@@ -339,7 +339,7 @@ fn a_turn_has_the_tokens_told_behind_its_end() {
 }
 
 #[test]
-fn a_helper_and_its_parent() {
+fn a_parents_status_reflects_its_subagent() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "go", 1.0), answer("s", "they work", 2.0)]);
     world.live("helper", vec![started("helper", 1.5, helper_of("s")), prompt("helper", "task", 2.5)]);
@@ -358,7 +358,7 @@ fn a_helper_and_its_parent() {
 }
 
 #[test]
-fn a_parent_known_by_a_helper_of_history_did_not_begin_now() {
+fn a_parent_known_only_from_a_past_subagent_starts_at_its_time() {
     let mut world = World::new();
     let begins = SessionStarted { cwd: Some("/p".into()), ..helper_of("s") };
     world.past("helper", vec![started("helper", 2.0, begins), prompt("helper", "task", 2.5)]);
@@ -372,7 +372,7 @@ fn a_parent_known_by_a_helper_of_history_did_not_begin_now() {
 }
 
 #[test]
-fn a_helper_known_before_its_parent() {
+fn a_subagent_may_be_stored_before_its_parent() {
     let mut world = World::new();
     world.past(
         "helper",
@@ -419,7 +419,7 @@ fn capture_is_turned_off_and_on() {
 }
 
 #[test]
-fn a_session_in_an_ignored_directory_is_not_kept() {
+fn a_session_in_an_ignored_directory_is_not_stored() {
     let mut world = World::new();
     let here = |session: &str, cwd: &str| {
         started(session, 1.0, SessionStarted { cwd: Some(cwd.into()), ..SessionStarted::default() })
@@ -432,7 +432,7 @@ fn a_session_in_an_ignored_directory_is_not_kept() {
 }
 
 #[test]
-fn history_goes_by_its_own_clock_even_when_read_in_parts() {
+fn history_uses_its_event_times_even_when_read_in_parts() {
     let mut world = World::new();
     world.until(9_000.0);
     let path = path_of("s");
@@ -483,7 +483,7 @@ fn history_goes_by_its_own_clock_even_when_read_in_parts() {
 }
 
 #[test]
-fn history_read_behind_the_registry_keeps_its_times() {
+fn history_read_after_the_registry_keeps_its_timestamps() {
     let mut world = World::new();
     world.until(9_000.0);
     let old = |events: Vec<NewEvent>| {
@@ -501,7 +501,7 @@ fn history_read_behind_the_registry_keeps_its_times() {
 }
 
 #[test]
-fn where_a_file_stands_is_kept_with_what_it_said() {
+fn a_file_offset_is_committed_together_with_its_records() {
     let mut world = World::new();
     world.file(&path_of("s"), vec![prompt("s", "go", 1.0)], true, true);
     world.commit();
@@ -536,7 +536,7 @@ fn where_a_file_stands_is_kept_with_what_it_said() {
 }
 
 #[test]
-fn the_board_shows_what_is_committed() {
+fn the_live_view_shows_only_committed_sessions() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "go", 1.0)]);
     assert!(world.live_view.is_empty());
@@ -547,7 +547,7 @@ fn the_board_shows_what_is_committed() {
 }
 
 #[test]
-fn thinking_is_no_message() {
+fn a_thinking_block_is_stored_as_a_delta_and_not_as_a_message() {
     let mut world = World::new();
     let thinking = |record: &str| {
         new(
@@ -568,7 +568,7 @@ fn thinking_is_no_message() {
 }
 
 #[test]
-fn no_status_is_of_the_future_when_the_clock_was_set_back() {
+fn a_status_is_never_in_the_future_after_the_clock_is_set_back() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "a", 1.0)]);
     world.commit();
@@ -580,7 +580,7 @@ fn no_status_is_of_the_future_when_the_clock_was_set_back() {
 }
 
 #[test]
-fn rows_that_are_behind_are_written_though_nothing_else_happens() {
+fn outdated_session_rows_are_written_without_further_input() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "go", 1.0)]);
     world.commit();
@@ -614,7 +614,7 @@ fn rows_that_are_behind_are_written_though_nothing_else_happens() {
 }
 
 #[test]
-fn the_start_after_an_orderly_end_reads_no_history() {
+fn a_start_after_an_orderly_shutdown_rereads_no_history() {
     let mut world = World::new();
     world.past("s", vec![prompt("s", "go", 1.0), call("s", "c", 2.0)]);
     let (handle, inputs) = channel(INPUTS);

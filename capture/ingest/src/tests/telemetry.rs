@@ -54,7 +54,7 @@ impl World {
 }
 
 #[test]
-fn what_is_sent_twice_is_one() {
+fn telemetry_sent_twice_is_stored_once() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "one", 1.0)]);
     let batch = || {
@@ -74,7 +74,7 @@ fn what_is_sent_twice_is_one() {
 }
 
 #[test]
-fn a_session_nobody_knows_is_not_made() {
+fn telemetry_does_not_create_an_unknown_session() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "one", 1.0)]);
     let mut batch = failed("title", "e", 2.0).to_vec();
@@ -87,7 +87,7 @@ fn a_session_nobody_knows_is_not_made() {
 }
 
 #[test]
-fn a_retry_is_shown_until_something_newer_is_known() {
+fn a_retry_is_shown_until_newer_telemetry_or_a_timeout() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "one", 1.0)]);
     world.commit();
@@ -105,7 +105,7 @@ fn a_retry_is_shown_until_something_newer_is_known() {
 }
 
 #[test]
-fn what_comes_late_overrules_nothing() {
+fn late_telemetry_does_not_override_newer_state() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "one", 1.0)]);
     world.live("s", vec![block("s", "b", 3.0, "m", Some("I look"), Stop::ToolUse)]);
@@ -132,7 +132,7 @@ fn what_comes_late_overrules_nothing() {
 }
 
 #[test]
-fn the_last_batch_of_a_process_that_ended_revives_nothing() {
+fn late_telemetry_does_not_revive_an_exited_session() {
     let mut world = World::new();
     let alive = Claim::ProcessAlive { pid: 7, start_ticks: 9 };
     world.live("s", vec![registry("s", "alive", 1.0, alive), prompt("s", "one", 1.0)]);
@@ -148,7 +148,7 @@ fn the_last_batch_of_a_process_that_ended_revives_nothing() {
 }
 
 #[test]
-fn a_dialog_stays_what_it_is() {
+fn telemetry_does_not_close_an_open_dialog() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "one", 1.0), claims("s", "asks", 2.0, State::WaitingApproval)]);
     world.commit();
@@ -169,7 +169,7 @@ fn a_dialog_stays_what_it_is() {
 }
 
 #[test]
-fn the_sender_is_told_after_a_commit_that_succeeded() {
+fn the_telemetry_sender_is_answered_once_after_a_successful_commit() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "one", 1.0)]);
     world.commit();
@@ -184,7 +184,7 @@ fn the_sender_is_told_after_a_commit_that_succeeded() {
 }
 
 #[test]
-fn a_session_that_is_not_captured_takes_nothing() {
+fn telemetry_of_an_uncaptured_session_is_discarded() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "one", 1.0)]);
     world.commit();
@@ -199,7 +199,7 @@ fn a_session_that_is_not_captured_takes_nothing() {
 
 /// The session is found between the claim and its commit: the claimant must repeat the claim.
 #[test]
-fn a_claim_of_a_session_that_is_found_meanwhile_is_offered_again() {
+fn a_claim_for_a_session_found_before_the_commit_must_be_repeated() {
     let mut world = World::new();
     let told = Arc::new(Mutex::new(Vec::new()));
     let claim = Claim::State { state: State::Running, reason: None };

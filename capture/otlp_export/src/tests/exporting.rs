@@ -81,7 +81,7 @@ fn collects(listener: TcpListener) -> mpsc::Receiver<Vec<String>> {
 }
 
 #[test]
-fn a_collector_that_hangs_does_not_hold_up_a_stop_and_gets_its_spans_after_the_next_start() {
+fn a_hung_collector_does_not_block_a_stop_and_gets_its_spans_later() {
     let (mut log, listener, calm) = (Log::new(), listen(), Arc::default());
     let (handle, mut own) = exporter(&log, &listener, &calm);
     own.note();
@@ -105,7 +105,7 @@ fn a_collector_that_hangs_does_not_hold_up_a_stop_and_gets_its_spans_after_the_n
 }
 
 #[test]
-fn no_request_begins_after_a_stop() {
+fn no_request_is_sent_after_a_stop() {
     let (log, listener) = (Log::new(), listen());
     let (handle, mut own) = exporter(&log, &listener, &Arc::default());
     // No collector responds at this address.
@@ -117,7 +117,7 @@ fn no_request_begins_after_a_stop() {
 }
 
 #[test]
-fn what_makes_the_exporter_panic_is_skipped_and_the_rest_is_sent() {
+fn events_that_make_the_exporter_panic_are_skipped() {
     let (mut log, listener, panics) = (Log::new(), listen(), Arc::<AtomicBool>::default());
     let (handle, mut own) = exporter(&log, &listener, &panics);
     let told = collects(listener);

@@ -85,7 +85,7 @@ fn trusted_after(world: &World, check: &ClockCheck, part_ms: i64) -> i64 {
 }
 
 #[test]
-fn a_clock_that_goes_on_as_the_boot_clock_does_is_trusted() {
+fn a_clock_that_keeps_pace_with_the_boot_clock_is_trusted() {
     let world = World::trusted();
     let check = world.open();
     for ms in [1, 60_000, HOUR_MS, 400 * DAY_MS, HOUR_MS] {
@@ -96,7 +96,7 @@ fn a_clock_that_goes_on_as_the_boot_clock_does_is_trusted() {
 }
 
 #[test]
-fn a_jump_ahead_is_refused_whenever_it_happens() {
+fn a_forward_clock_jump_is_refused_whenever_it_happens() {
     for jump in [2 * HOUR_MS, DAY_MS, 30 * DAY_MS, 365 * DAY_MS, 10_000 * DAY_MS] {
         // While the server runs, while it is stopped, and after a long time without checks.
         for (restarts, quiet) in [(false, 0), (true, 0), (false, 40 * DAY_MS), (true, 40 * DAY_MS)] {
@@ -118,7 +118,7 @@ fn a_jump_ahead_is_refused_whenever_it_happens() {
 }
 
 #[test]
-fn small_jumps_do_not_add_up() {
+fn small_clock_jumps_cannot_accumulate_unnoticed() {
     let world = World::trusted();
     let check = world.open();
     let mut jumped = 0;
@@ -131,7 +131,7 @@ fn small_jumps_do_not_add_up() {
 }
 
 #[test]
-fn a_clock_that_is_back_is_trusted_at_once() {
+fn a_clock_set_back_after_a_jump_is_trusted_at_once() {
     let world = World::trusted();
     let check = world.open();
     world.clocks.jump(365 * DAY_MS);
@@ -147,7 +147,7 @@ fn a_clock_that_is_back_is_trusted_at_once() {
 }
 
 #[test]
-fn a_clock_that_jumped_is_trusted_after_a_day_in_which_it_kept_pace() {
+fn a_clock_that_jumped_is_trusted_after_keeping_pace_for_a_day() {
     for part in [HOUR_MS, 10 * HOUR_MS, 30 * DAY_MS] {
         let world = World::trusted();
         world.clocks.jump(365 * DAY_MS);
@@ -169,7 +169,7 @@ fn a_clock_that_jumped_is_trusted_after_a_day_in_which_it_kept_pace() {
 }
 
 #[test]
-fn a_weekend_off_is_no_jump_and_a_long_time_off_is_one_until_the_clock_kept_pace() {
+fn a_weekend_off_is_trusted_but_two_months_off_count_as_a_jump() {
     let world = World::trusted();
     for off in [0, HOUR_MS, DAY_MS, 3 * DAY_MS - HOUR_MS] {
         world.clocks.reboot(off - HOUR_MS);
@@ -191,7 +191,7 @@ fn a_weekend_off_is_no_jump_and_a_long_time_off_is_one_until_the_clock_kept_pace
 }
 
 #[test]
-fn the_first_reading_of_a_boot_waits_until_the_clock_was_set() {
+fn the_clock_is_not_trusted_right_after_boot() {
     let world = World::trusted();
     world.clocks.reboot(0);
     let check = world.open();
@@ -210,7 +210,7 @@ fn the_first_reading_of_a_boot_waits_until_the_clock_was_set() {
 }
 
 #[test]
-fn before_the_first_reading_the_newest_event_counts() {
+fn without_a_clock_record_the_newest_event_decides_trust() {
     for (newest, is_trusted) in
         [(Some(0), true), (Some(DAY_MS), true), (Some(-DAY_MS), true), (Some(365 * DAY_MS), false), (None, false)]
     {
@@ -229,7 +229,7 @@ fn before_the_first_reading_the_newest_event_counts() {
 }
 
 #[test]
-fn a_person_may_say_that_the_clock_is_right() {
+fn a_confirmed_clock_is_trusted_until_its_next_jump() {
     let world = World::trusted();
     let check = world.open();
     world.clocks.jump(365 * DAY_MS);
@@ -241,7 +241,7 @@ fn a_person_may_say_that_the_clock_is_right() {
 }
 
 #[test]
-fn a_look_changes_nothing() {
+fn peeking_at_the_clock_check_changes_no_state() {
     let world = World::trusted();
     let check = world.open();
     let file = || fs::read(world.dir.path().join(FILE)).unwrap();
@@ -256,7 +256,7 @@ fn a_look_changes_nothing() {
 }
 
 #[test]
-fn a_record_that_is_damaged_counts_as_none() {
+fn a_damaged_clock_record_is_treated_as_missing() {
     let world = World::trusted();
     for text in ["", "{", "[]", "{\"last\": 3}", "\u{0}\u{0}"] {
         fs::write(world.dir.path().join(FILE), text).unwrap();
@@ -267,7 +267,7 @@ fn a_record_that_is_damaged_counts_as_none() {
 }
 
 #[test]
-fn a_doubt_says_what_is_wrong_and_how_long_it_lasts() {
+fn a_clock_doubt_states_its_reason_and_duration() {
     let world = World::trusted();
     world.clocks.jump(400 * DAY_MS);
     let text = world.open().check().unwrap_err().to_string();

@@ -86,7 +86,7 @@ fn older_than(days: i64) -> PruneRule {
 }
 
 #[test]
-fn old_families_that_rest_go_whole_and_the_oldest_first() {
+fn old_session_families_are_pruned_as_a_whole_and_oldest_first() {
     let mut world = World::new();
     world.add("young", 1, None, "/a");
     world.add("old", 40, None, "/a");
@@ -103,7 +103,7 @@ fn old_families_that_rest_go_whole_and_the_oldest_first() {
 }
 
 #[test]
-fn what_runs_or_ended_just_now_never_goes() {
+fn running_and_recently_ended_sessions_are_never_pruned() {
     let mut world = World::new();
     world.add("rests", 12, None, "/a");
     world.add("runs", 10, None, "/a").pid = Some(7);
@@ -115,7 +115,7 @@ fn what_runs_or_ended_just_now_never_goes() {
 }
 
 #[test]
-fn a_project_has_rules_of_its_own_and_sizes_come_last() {
+fn project_rules_apply_before_size_limits() {
     let mut world = World::new();
     world.add("a", 3, None, "/src/a/below");
     world.add("ab", 4, None, "/src/ab");
@@ -135,7 +135,7 @@ fn a_project_has_rules_of_its_own_and_sizes_come_last() {
 }
 
 #[test]
-fn a_session_is_forgotten_with_all_below_it() {
+fn a_session_is_forgotten_with_all_its_subagents() {
     let mut world = World::new();
     world.add("top", 1, None, "/a");
     world.add("child", 1, Some("top"), "/a");
@@ -153,7 +153,7 @@ fn a_session_is_forgotten_with_all_below_it() {
 }
 
 #[test]
-fn a_session_that_was_pruned_is_forgotten_with_all_below_it() {
+fn a_pruned_session_is_forgotten_with_all_its_subagents() {
     let mut world = World::new();
     world.add("top", 1, None, "/a");
     world.add("child", 1, Some("top"), "/a");

@@ -45,7 +45,7 @@ fn parsed(text: &str) -> String {
 }
 
 #[test]
-fn what_people_type() {
+fn common_queries_parse_into_the_expected_tree() {
     for (text, tree) in [
         ("", "*"),
         ("  ", "*"),
@@ -99,7 +99,7 @@ fn what_people_type() {
 }
 
 #[test]
-fn times() {
+fn time_filters_are_parsed_into_ranges() {
     for (text, range) in [
         ("2026-11-01", "2026-10-31T22:00:00.000Z..2026-11-01T22:00:00.000Z"),
         ("2026-11", "2026-10-31T22:00:00.000Z..2026-11-30T22:00:00.000Z"),
@@ -187,7 +187,7 @@ fn errors_name_the_column() {
 
 proptest! {
     #[test]
-    fn anything_parses_or_names_a_column_in_it(
+    fn any_query_parses_or_reports_a_column_within_it(
         text in "\\PC{0,60}|([a-z]{1,4}|AND|OR|NOT|-|\\(|\\)|\"|\\*|~[0-9]?|:|time:|agent:|kind:|\\\\|[<>=.]+| ){0,20}"
     ) {
         if let Err(error) = ParsedQuery::parse(&text, &clock()) {
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_quoted_never_fails_for_its_letters(text in "[a-z][^\"\\\\]{0,60}") {
+    fn any_quoted_text_parses(text in "[a-z][^\"\\\\]{0,60}") {
         let quoted = format!("\"{text}\"");
         prop_assert!(ParsedQuery::parse(&quoted, &clock()).is_ok());
     }

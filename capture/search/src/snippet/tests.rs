@@ -21,7 +21,7 @@ fn shown(text: &str, wanted: &str) -> String {
 }
 
 #[test]
-fn what_matches_is_marked() {
+fn matches_are_highlighted_in_the_snippet() {
     for (text, wanted, expected) in [
         ("fix the parser now", "parser", "fix the [parser] now"),
         ("call parseQueryString(x)", "query", "call parse[Query]String(x)"),
@@ -51,7 +51,7 @@ fn a_long_text_is_cut_around_the_match() {
 }
 
 #[test]
-fn words_that_differ_in_some_letters() {
+fn words_within_an_edit_distance_are_recognized() {
     for (a, b, most, expected) in [
         ("abc", "abc", 1, true),
         ("abc", "acb", 1, true),
@@ -69,7 +69,7 @@ fn words_that_differ_in_some_letters() {
 
 proptest! {
     #[test]
-    fn ranges_stand_in_the_snippet(text in "\\PC{0,400}|([a-zé検 \n]{0,9}[fF]oo){0,80}", wanted in "foo|fo\\*|\"foo a\"|fooo~1|検") {
+    fn highlights_are_in_order_and_inside_the_snippet(text in "\\PC{0,400}|([a-zé検 \n]{0,9}[fF]oo){0,80}", wanted in "foo|fo\\*|\"foo a\"|fooo~1|検") {
         let query = query(&wanted.replace('\\', ""));
         let made = snippet(&text, &query.shown_conditions());
         let mut last = 0;

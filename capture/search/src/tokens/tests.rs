@@ -19,7 +19,7 @@ fn shown(text: &str) -> String {
 }
 
 #[test]
-fn identifiers_give_parts_and_a_whole() {
+fn identifiers_yield_their_parts_and_the_whole() {
     for (text, tokens) in [
         ("parseQueryString", "(parsequerystring@0) parse@0 query@1 string@2"),
         ("HTTPServer2x", "(httpserver2x@0) http@0 server2x@1"),
@@ -41,14 +41,14 @@ fn identifiers_give_parts_and_a_whole() {
 }
 
 #[test]
-fn paths_give_the_parts_of_their_components() {
+fn paths_yield_the_parts_of_their_components() {
     assert_eq!(shown("/src/my-crate/fooBar.rs:12"), "src@0 my@1 crate@2 (foobar@3) foo@3 bar@4 rs@5 12@6");
     assert_eq!(shown("../a/b/"), "a@0 b@1");
     assert_eq!(shown("v1.2.3"), "v1@0 2@1 3@2");
 }
 
 #[test]
-fn accents_case_width_and_scripts_without_spaces() {
+fn tokens_fold_accents_case_and_width_and_split_unspaced_scripts() {
     for (text, tokens) in [
         ("Café ÉCOLE", "cafe@0 ecole@1"),
         ("cafe\u{301}", "cafe@0"),
@@ -68,13 +68,13 @@ fn accents_case_width_and_scripts_without_spaces() {
 }
 
 #[test]
-fn blobs_are_cut_and_not_split() {
+fn long_words_are_truncated_and_not_split() {
     let blob = "aB".repeat(100);
     assert_eq!(shown(&blob), format!("{}@0", "ab".repeat(32)));
 }
 
 #[test]
-fn the_parts_of_a_query_word() {
+fn a_query_word_is_split_into_its_parts() {
     assert_eq!(parts("parseQuery"), (vec!["parse".into(), "query".into()], Some("parsequery".into())));
     assert_eq!(parts("src/a.rs"), (vec!["src".into(), "a".into(), "rs".into()], None));
     assert_eq!(parts("word"), (vec!["word".into()], None));
@@ -83,7 +83,7 @@ fn the_parts_of_a_query_word() {
 
 proptest! {
     #[test]
-    fn tokens_stand_in_the_text_and_in_order(text in "\\PC{0,80}|[a-zA-Z_./ -]{0,80}|[aAé検_/.\u{301}-]{0,60}") {
+    fn token_ranges_lie_in_the_text_and_in_order(text in "\\PC{0,80}|[a-zA-Z_./ -]{0,80}|[aAé検_/.\u{301}-]{0,60}") {
         let mut scanner = Scanner::default();
         let mut last = 0;
         let mut parts = 0;
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn a_text_finds_itself_in_any_case(text in "[a-z]{1,8}(_[a-z]{1,8}){0,4}") {
+    fn a_text_has_the_same_parts_in_upper_and_lower_case(text in "[a-z]{1,8}(_[a-z]{1,8}){0,4}") {
         let (lower, whole) = parts(&text);
         prop_assert_eq!(&lower.iter().map(|p| p.to_uppercase()).collect::<Vec<_>>(), &parts(&text.to_uppercase()).0.iter().map(|p| p.to_uppercase()).collect::<Vec<_>>());
         prop_assert_eq!(whole.is_some(), lower.len() > 1);

@@ -17,7 +17,7 @@ fn fill(log: &mut Log, count: u64) {
 }
 
 #[test]
-fn what_is_committed_is_found_after_a_moment_and_nothing_twice() {
+fn each_committed_text_is_found_exactly_once() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     let pace = Pace { live: Duration::from_millis(10), ..Pace::default() };
@@ -39,7 +39,7 @@ fn what_is_committed_is_found_after_a_moment_and_nothing_twice() {
 }
 
 #[test]
-fn a_search_can_wait_for_what_was_committed_last() {
+fn a_search_can_wait_for_the_latest_commit() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 1);
@@ -55,7 +55,7 @@ fn a_search_can_wait_for_what_was_committed_last() {
 }
 
 #[test]
-fn a_search_right_after_a_start_finds_what_was_indexed() {
+fn a_search_right_after_a_start_finds_indexed_texts() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 3);
@@ -66,7 +66,7 @@ fn a_search_right_after_a_start_finds_what_was_indexed() {
 }
 
 #[test]
-fn texts_that_nobody_searches_are_read_when_their_commit_is_due_or_when_they_are_many() {
+fn unsearched_texts_are_indexed_when_due_or_when_many_are_pending() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 1);
@@ -92,7 +92,7 @@ fn texts_that_nobody_searches_are_read_when_their_commit_is_due_or_when_they_are
 }
 
 #[test]
-fn a_status_says_how_far_it_is() {
+fn the_index_status_reports_its_progress() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 10);
@@ -111,7 +111,7 @@ fn files(data: &Path, extension: &str) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn an_index_that_cannot_be_used_is_built_again() {
+fn an_unusable_index_is_rebuilt() {
     type Damage = fn(&Path);
     let damages: [(&str, Damage); 6] = [
         ("deleted", |data| fs::remove_dir_all(data.join("index")).unwrap()),
@@ -146,7 +146,7 @@ fn an_index_that_cannot_be_used_is_built_again() {
 }
 
 #[test]
-fn damage_that_a_search_meets_is_repaired() {
+fn index_damage_found_by_a_search_is_repaired() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 300);
@@ -173,7 +173,7 @@ fn damage_that_a_search_meets_is_repaired() {
 }
 
 #[test]
-fn it_can_be_built_again_on_request() {
+fn the_index_can_be_rebuilt_on_request() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 30);
@@ -184,7 +184,7 @@ fn it_can_be_built_again_on_request() {
 }
 
 #[test]
-fn an_index_that_is_ahead_of_the_store_goes_back() {
+fn an_index_ahead_of_the_store_drops_the_lost_events() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 10);
@@ -236,7 +236,7 @@ fn texts_of_a_session_can_be_removed() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_used_pauses_and_recovers() {
+fn an_unusable_index_directory_pauses_indexing_until_it_is_usable() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 3);
@@ -254,7 +254,7 @@ fn a_directory_that_cannot_be_used_pauses_and_recovers() {
 }
 
 #[test]
-fn a_backlog_is_read_in_order_with_what_comes_meanwhile() {
+fn a_backlog_is_indexed_together_with_new_events() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 6000);

@@ -80,7 +80,7 @@ fn is_erased(log: &Log, index: &Running, texts: usize, when: &str) {
 }
 
 #[test]
-fn a_session_is_forgotten_before_while_and_after_the_feeder_reads_it() {
+fn a_session_can_be_forgotten_at_any_stage_of_indexing() {
     for (texts, read) in [(20, "none"), (9_000, "some"), (9_000, "most"), (40, "all")] {
         let data = tempfile::tempdir().unwrap();
         let mut log = Log::open(data.path());
@@ -114,7 +114,7 @@ fn a_session_is_forgotten_before_while_and_after_the_feeder_reads_it() {
 }
 
 #[test]
-fn a_session_that_is_written_to_is_forgotten() {
+fn a_session_can_be_forgotten_while_it_receives_events() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     let pace = Pace { live: std::time::Duration::ZERO, ..Pace::default() };
@@ -132,7 +132,7 @@ fn a_session_that_is_written_to_is_forgotten() {
 }
 
 #[test]
-fn what_was_not_erased_before_a_restart_is_erased_after_it() {
+fn an_erasure_interrupted_by_a_restart_completes_afterwards() {
     for order_was_given in [false, true] {
         let data = tempfile::tempdir().unwrap();
         let mut log = Log::open(data.path());
@@ -152,7 +152,7 @@ fn what_was_not_erased_before_a_restart_is_erased_after_it() {
 }
 
 #[test]
-fn an_index_that_is_built_again_does_not_hold_what_is_being_erased() {
+fn a_rebuilt_index_excludes_sessions_being_erased() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     fill(&mut log, 0, 300);

@@ -75,7 +75,7 @@ impl Drop for Indexing {
 }
 
 #[test]
-fn a_full_disk_pauses_the_index_alone() {
+fn a_full_disk_pauses_only_the_index() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     add(&mut log, 200);

@@ -101,12 +101,12 @@ pub(crate) fn check(log: &Log, total: u64) {
 }
 
 #[test]
-fn five_kills_lose_and_double_nothing() {
+fn five_kills_neither_lose_nor_duplicate_texts() {
     killed(5);
 }
 
 #[test]
 #[ignore = "takes half a minute"]
-fn fifty_kills_lose_and_double_nothing() {
+fn fifty_kills_neither_lose_nor_duplicate_texts() {
     killed(50);
 }

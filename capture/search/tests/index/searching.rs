@@ -53,7 +53,7 @@ fn corpus(log: &mut Log) -> Running {
 }
 
 #[test]
-fn queries_find_what_they_name() {
+fn queries_find_the_expected_events() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     let index = corpus(&mut log);
@@ -106,7 +106,7 @@ fn queries_find_what_they_name() {
 }
 
 #[test]
-fn a_hit_says_where_it_is_and_shows_no_secret() {
+fn a_hit_names_its_source_and_shows_no_secret() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     let index = corpus(&mut log);
@@ -123,7 +123,7 @@ fn a_hit_says_where_it_is_and_shows_no_secret() {
 }
 
 #[test]
-fn relevance_and_time_order_pages() {
+fn pages_are_ordered_by_relevance_or_time() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     log.begin();
@@ -160,7 +160,7 @@ fn relevance_and_time_order_pages() {
 }
 
 #[test]
-fn parameters_filter_and_errors_name_them() {
+fn search_parameters_filter_the_hits_and_errors_name_the_parameter() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     let index = corpus(&mut log);
@@ -288,7 +288,7 @@ fn a_hit_has_the_number_of_its_turn() {
 }
 
 #[test]
-fn phrases_are_found_as_if_each_text_were_read() {
+fn phrase_matches_equal_those_of_a_full_scan() {
     let data = tempfile::tempdir().unwrap();
     let mut log = Log::open(data.path());
     let mut state = 7_u64;

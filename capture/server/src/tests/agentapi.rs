@@ -16,7 +16,7 @@ fn answer(sequence: u64, position: u64) -> Event {
 }
 
 #[tokio::test]
-async fn status_and_messages_have_the_words_of_agentapi() {
+async fn status_and_messages_use_the_agentapi_format() {
     let (control, _inbox) = commands(1);
     let mut server = TestServer::with(Health::default(), |config| config.control = control);
     let row = server.log.session(&session(1, State::Running));
@@ -58,7 +58,7 @@ fn goes_on(sequence: u64, position: u64) -> Event {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_answer_is_there_when_the_status_is_stable() {
+async fn status_is_stable_only_after_the_answer_is_stored() {
     let (control, _inbox) = commands(1);
     let mut server = TestServer::with(Health::default(), |config| config.control = control);
     let row = server.log.session(&session(1, State::Running));
@@ -96,7 +96,7 @@ async fn the_answer_is_there_when_the_status_is_stable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_never_comes_is_not_waited_for_longer_than_a_moment() {
+async fn status_becomes_stable_although_the_answer_never_arrives() {
     let (control, _inbox) = commands(1);
     let mut server = TestServer::with(Health::default(), |config| config.control = control);
     let row = server.log.session(&session(1, State::Running));
@@ -111,7 +111,7 @@ async fn an_answer_that_never_comes_is_not_waited_for_longer_than_a_moment() {
 }
 
 #[tokio::test]
-async fn a_message_is_typed_while_the_agent_waits() {
+async fn a_message_is_typed_only_while_the_agent_waits() {
     let post = |body: &str| {
         request(Method::POST, &format!("{BASE}/message"))
             .header(header::CONTENT_TYPE, "application/json")
@@ -150,7 +150,7 @@ async fn a_message_is_typed_while_the_agent_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_does_not_begin_is_told_of() {
+async fn a_message_that_starts_no_turn_times_out() {
     let (control, mut inbox) = commands(4);
     let server = TestServer::with(Health::default(), |config| config.control = control);
     server.live_view.put(entry(1, State::Waiting));
@@ -168,7 +168,7 @@ async fn an_agent_that_does_not_begin_is_told_of() {
 }
 
 #[tokio::test]
-async fn events_begin_with_what_there_is() {
+async fn the_event_stream_begins_with_the_current_state() {
     let (control, _inbox) = commands(1);
     let mut live = Live::with(|config| config.control = control).await;
     live.live_view.put(entry(1, State::Running));

@@ -53,7 +53,7 @@ async fn answered(live: &Live, from: Ipv4Addr) {
 }
 
 #[tokio::test]
-async fn another_user_has_few_connections() {
+async fn another_user_is_limited_to_few_connections() {
     let limits = ClientLimits::default();
     let live = live(limits).await;
     // Half a head on each connection, without a token, and never completed.
@@ -77,7 +77,7 @@ async fn another_user_has_few_connections() {
 }
 
 #[tokio::test]
-async fn all_others_together_leave_room_for_us() {
+async fn all_other_clients_together_leave_room_for_the_owner() {
     let live = live(ClientLimits { another: 2, others: 3, ..ClientLimits::default() }).await;
     let mut held = Vec::new();
     for from in [MALLORY, MALLORY, NOBODY] {
@@ -93,7 +93,7 @@ async fn all_others_together_leave_room_for_us() {
 }
 
 #[tokio::test]
-async fn a_flood_of_half_open_connections_does_not_reach_us() {
+async fn half_open_connections_of_others_do_not_block_the_owner() {
     let live = live(ClientLimits::default()).await;
     let mut flood = Vec::new();
     for n in 0..300_u16 {
@@ -111,7 +111,7 @@ async fn a_flood_of_half_open_connections_does_not_reach_us() {
 }
 
 #[tokio::test]
-async fn others_have_less_time_for_a_head() {
+async fn other_users_have_less_time_to_send_a_request_head() {
     let limits = ClientLimits { others_read: Duration::from_millis(50), ..ClientLimits::default() };
     let live = live(limits).await;
     let mut ours = live.connect().await;
@@ -133,7 +133,7 @@ async fn over(path: &std::path::Path, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_unix_socket_has_room_of_its_own() {
+async fn the_unix_socket_has_reserved_capacity() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
     let path = directory.path().join("capture.sock");
@@ -215,7 +215,7 @@ async fn streams_up_to_their_limit_leave_room_for_requests() {
 }
 
 #[tokio::test]
-async fn anothers_wrong_tokens_are_not_held_against_us() {
+async fn another_users_wrong_tokens_do_not_lock_out_the_owner() {
     let live = live(ClientLimits::default()).await;
     let wrong = |live: &Live| live.head("GET /api/v1/sessions").replace(&token("owner"), &"x".repeat(43)) + "\r\n";
     for n in 1..=21 {

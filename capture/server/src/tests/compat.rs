@@ -9,7 +9,7 @@ use super::{sockets::websocket, *};
 const EVENTS: &str = "Accept: text/event-stream\r\n";
 
 #[tokio::test]
-async fn a_client_that_fetches_json_gets_an_answer_that_ends() {
+async fn stream_routes_answer_plain_requests_with_finite_json() {
     let mut server = TestServer::new();
     for (n, state) in [(1, State::Running), (2, State::WaitingApproval), (3, State::Waiting), (4, State::Unknown)] {
         server.live_view.put(entry(n, state));
@@ -32,7 +32,7 @@ async fn a_client_that_fetches_json_gets_an_answer_that_ends() {
 }
 
 #[tokio::test]
-async fn messages_are_whole_and_paged_and_none_is_empty() {
+async fn messages_are_paged_and_empty_ones_omitted() {
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Idle));
     let row = server.log.session(&session(1, State::Idle));
@@ -50,7 +50,7 @@ async fn messages_are_whole_and_paged_and_none_is_empty() {
 }
 
 #[tokio::test]
-async fn status_stream() {
+async fn status_changes_are_streamed() {
     let live = Live::new().await;
     live.live_view.put(entry(1, State::Waiting));
     let mut stream = live.events("/api/stream/status", EVENTS).await;
@@ -73,7 +73,7 @@ async fn status_stream() {
 }
 
 #[tokio::test]
-async fn one_session_over_a_websocket() {
+async fn one_session_is_streamed_over_a_websocket() {
     let mut live = Live::new().await;
     live.live_view.put(entry(1, State::Running));
     let row = live.log.session(&session(1, State::Running));
@@ -108,7 +108,7 @@ async fn one_session_over_a_websocket() {
 }
 
 #[tokio::test]
-async fn one_session_as_events() {
+async fn one_session_is_streamed_as_server_sent_events() {
     let live = Live::new().await;
     live.live_view.put(entry(1, State::Idle));
     let mut stream = live.events("/api/sessions/agent-1/stream", EVENTS).await;
@@ -120,7 +120,7 @@ async fn one_session_as_events() {
 }
 
 #[tokio::test]
-async fn messages_and_summary() {
+async fn the_older_routes_return_messages_and_summary() {
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Idle));
     let row = server.log.session(&session(1, State::Idle));

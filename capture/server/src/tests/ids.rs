@@ -12,7 +12,7 @@ async fn named(server: &TestServer, name: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn any_id_a_session_ever_had_names_it() {
+async fn a_session_is_found_by_any_unambiguous_part_of_its_ids() {
     let server = TestServer::new();
     // The ids of the first two have the same end; the agents' ids have the same beginning.
     let (a, b, c) = (0x1234_5678, 0x2345_5678, 7);
@@ -33,7 +33,7 @@ async fn any_id_a_session_ever_had_names_it() {
 }
 
 #[tokio::test]
-async fn what_was_merged_is_one_with_what_it_became() {
+async fn the_id_of_a_merged_session_redirects_to_the_survivor() {
     let server = TestServer::new();
     server.live_view.put(entry(0xAAAA_0001, State::Running));
     let merged = SessionEntry { merged_into: Some(id(0xAAAA_0001)), ..entry(0xBBBB_0001, State::Running) };
@@ -72,7 +72,7 @@ pub(super) fn finding(n: u32, kind: FindingKind) -> Finding {
 }
 
 #[tokio::test]
-async fn lists_go_on_where_the_page_before_ended() {
+async fn a_cursor_continues_after_the_previous_page() {
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let row = server.log.session(&session(1, State::Running));
@@ -105,7 +105,7 @@ async fn lists_go_on_where_the_page_before_ended() {
 }
 
 #[tokio::test]
-async fn what_needs_somebody_is_listed_with_the_most_urgent_first() {
+async fn attention_items_are_listed_most_urgent_first() {
     let mut server = TestServer::new();
     assert_eq!(server.get("/api/v1/attention").await.json()["items"], serde_json::json!([]));
     for (n, state) in [(1, State::Running), (2, State::WaitingApproval), (3, State::Running), (4, State::Exited)] {

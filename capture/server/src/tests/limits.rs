@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn headers_up_to_16_kib() {
+async fn headers_over_16_kib_are_refused() {
     let live = Live::new().await;
     let head = live.head("GET /healthz");
     let filled = |total: usize| {
@@ -18,7 +18,7 @@ async fn headers_up_to_16_kib() {
 }
 
 #[tokio::test]
-async fn bodies_up_to_the_limit() {
+async fn a_body_over_the_limit_is_refused() {
     let live = Live::new().await;
     live.live_view.put(entry(1, State::Running));
     let put = |length: usize| {
@@ -32,7 +32,7 @@ async fn bodies_up_to_the_limit() {
 }
 
 #[tokio::test]
-async fn slow_heads_and_bodies() {
+async fn slow_heads_and_bodies_time_out() {
     let live = Live::with(|config| config.limits = tight()).await;
     live.live_view.put(entry(1, State::Running));
     assert_eq!(live.exchange(b"GET /healthz HTTP/1.1\r\nHo").await, "", "closed without an answer");
@@ -42,7 +42,7 @@ async fn slow_heads_and_bodies() {
 }
 
 #[tokio::test]
-async fn smuggled_and_strange_requests() {
+async fn smuggled_and_malformed_requests_are_refused() {
     let live = Live::new().await;
     let put = format!("{}Content-Type: application/json\r\n", live.head("PUT /api/v1/sessions/x/capture"));
     let get = live.head("GET /api/v1/sessions");

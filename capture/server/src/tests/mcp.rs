@@ -33,7 +33,7 @@ fn message(scope: &str, body: &str) -> Request<Full<Bytes>> {
 }
 
 #[tokio::test]
-async fn whoever_answers_gets_the_message_without_the_token() {
+async fn the_mcp_handler_receives_the_message_without_the_token() {
     let (server, bodies) = server();
     let answer = server.send(message("read", r#"{"jsonrpc":"2.0"}"#)).await;
     let said = String::from_utf8(answer.body.to_vec()).unwrap();
@@ -45,7 +45,7 @@ async fn whoever_answers_gets_the_message_without_the_token() {
 }
 
 #[tokio::test]
-async fn what_is_not_let_in_reaches_nobody() {
+async fn refused_mcp_requests_do_not_reach_the_handler() {
     let (server, bodies) = server();
     assert_eq!(server.send(message("control", "{}")).await.error(), (403, "wrong_scope".into()));
     let mut plain = message("read", "{}");

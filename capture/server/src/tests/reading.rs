@@ -13,7 +13,7 @@ fn ids_of(answer: &Value) -> Vec<SessionId> {
 }
 
 #[tokio::test]
-async fn one_session() {
+async fn a_session_is_returned_by_either_of_its_ids() {
     let server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let expected = serde_json::to_value(session(1, State::Running)).unwrap();
@@ -29,7 +29,7 @@ async fn one_session() {
 }
 
 #[tokio::test]
-async fn a_merged_session_is_elsewhere() {
+async fn requests_for_a_merged_session_are_redirected() {
     let server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     server.live_view.put(SessionEntry { merged_into: Some(id(1)), ..entry(2, State::Running) });
@@ -48,7 +48,7 @@ async fn a_merged_session_is_elsewhere() {
 }
 
 #[tokio::test]
-async fn cold_sessions_come_from_the_store() {
+async fn cold_sessions_are_read_from_the_store() {
     let mut server = TestServer::new();
     server.log.session(&session(1, State::Idle));
     server.log.session(&session(2, State::Idle));
@@ -63,7 +63,7 @@ async fn cold_sessions_come_from_the_store() {
 }
 
 #[tokio::test]
-async fn lists() {
+async fn session_lists_are_filtered_and_paged() {
     let server = TestServer::new();
     for n in 1..=5 {
         server.live_view.put(entry(n, if n == 2 { State::Exited } else { State::Running }));
@@ -100,7 +100,7 @@ async fn lists() {
 }
 
 #[tokio::test]
-async fn bad_parameters_are_named() {
+async fn invalid_parameters_are_named_in_the_error() {
     let server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     for (query, name) in [
@@ -127,7 +127,7 @@ async fn bad_parameters_are_named() {
 }
 
 #[tokio::test]
-async fn history() {
+async fn events_and_status_history_are_paged() {
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let row = server.log.session(&session(1, State::Running));
@@ -179,7 +179,7 @@ async fn history() {
 }
 
 #[tokio::test]
-async fn turns_usage_and_texts() {
+async fn turns_usage_and_texts_are_returned() {
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let row = server.log.session(&session(1, State::Running));
@@ -231,7 +231,7 @@ fn turn(number: u32, ended_at: Option<i64>) -> Turn {
 }
 
 #[tokio::test]
-async fn the_turns_of_all_sessions_since_a_time() {
+async fn turns_of_all_sessions_are_listed_since_a_time() {
     let mut server = TestServer::new();
     let rows = [1, 2, 3].map(|n| server.log.session(&session(n, State::Idle)));
     let writer = &mut server.log.writer;
@@ -271,7 +271,7 @@ async fn the_turns_of_all_sessions_since_a_time() {
 }
 
 #[tokio::test]
-async fn what_a_session_did() {
+async fn the_work_of_a_session_lists_its_files_and_commands() {
     use events::{ToolCall, ToolKind};
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
@@ -347,7 +347,7 @@ async fn sub_agents_are_folded_into_the_conversation() {
 }
 
 #[tokio::test]
-async fn capture_is_switched_by_capture() {
+async fn a_capture_switch_is_forwarded_and_its_outcome_returned() {
     let (control, mut inbox) = commands(1);
     let server = TestServer::with(Health::default(), |config| config.control = control);
     server.live_view.put(entry(1, State::Running));
@@ -391,7 +391,7 @@ async fn capture_is_switched_by_capture() {
 }
 
 #[tokio::test]
-async fn the_status_at_a_past_time() {
+async fn the_status_at_a_past_time_is_reconstructed() {
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let row = server.log.session(&session(1, State::Running));
@@ -425,7 +425,7 @@ async fn the_status_at_a_past_time() {
 }
 
 #[tokio::test]
-async fn a_long_past_is_read_in_pages() {
+async fn a_past_status_is_computed_over_several_log_pages() {
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let row = server.log.session(&session(1, State::Running));

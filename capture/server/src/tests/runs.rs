@@ -44,7 +44,7 @@ async fn asked(request: Request<Full<Bytes>>, answer: Result<InputSent, Refusal>
 }
 
 #[tokio::test]
-async fn input_is_handed_on_as_it_was_given() {
+async fn input_is_forwarded_unchanged() {
     let nothing = Input::default();
     let sent = InputSent { run: RunId::from_bits(7), sent: true, position: 5, forced: false };
     for (path, target) in [
@@ -70,7 +70,7 @@ async fn input_is_handed_on_as_it_was_given() {
 }
 
 #[tokio::test]
-async fn a_session_is_told_what_to_do_and_the_answer_says_what_became_of_it() {
+async fn a_session_command_is_forwarded_and_its_outcome_returned() {
     let (server, mut inbox) = server();
     let body = r#"{"do":"steer","text":"left"}"#;
     let serve = async {
@@ -97,7 +97,7 @@ async fn a_session_is_told_what_to_do_and_the_answer_says_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn who_may_not_control_starts_nothing() {
+async fn starting_a_session_needs_the_control_scope() {
     let (server, mut inbox) = server();
     for name in ["read", "ingest"] {
         let mut request = post("/api/v1/sessions", r#"{"cwd":"/w"}"#);
@@ -110,7 +110,7 @@ async fn who_may_not_control_starts_nothing() {
 }
 
 #[tokio::test]
-async fn a_refusal_says_why() {
+async fn a_refused_request_returns_the_reason() {
     let no = || Err(Refusal::Conflict("a dialog is open".into()));
     let (answer, _) = asked(post("/api/v1/sessions/agent-1/input", r#"{"text":"y"}"#), no()).await;
     assert_eq!(answer.error(), (409, "conflict".into()));
@@ -130,7 +130,7 @@ async fn a_refusal_says_why() {
 }
 
 #[tokio::test]
-async fn input_that_says_nothing_or_too_much_is_refused_here() {
+async fn empty_or_contradictory_input_is_refused_before_forwarding() {
     let (server, mut inbox) = server();
     for bad in [
         "",
@@ -157,7 +157,7 @@ async fn input_that_says_nothing_or_too_much_is_refused_here() {
 }
 
 #[tokio::test]
-async fn a_host_comes_over_the_unix_socket_only() {
+async fn a_host_may_connect_only_over_the_unix_socket() {
     let (server, _inbox) = server();
     let mut hello = request(Method::GET, "/api/v1/host").body(Full::default()).unwrap();
     assert_eq!(server.get("/api/v1/host").await.status, 426);

@@ -189,7 +189,7 @@ async fn preflights_are_refused() {
 }
 
 #[tokio::test]
-async fn wrong_tokens_are_counted() {
+async fn too_many_wrong_tokens_are_refused_without_locking_out_the_owner() {
     let server = TestServer::new();
     let with = |token: &str| {
         let mut request = request(Method::GET, "/api/v1/sessions").body(Full::default()).unwrap();
@@ -216,7 +216,7 @@ async fn wrong_tokens_are_counted() {
 }
 
 #[tokio::test]
-async fn bodies_are_nothing_a_page_can_send() {
+async fn content_types_that_a_foreign_page_can_send_are_refused() {
     let server = TestServer::new();
     for route in ROUTES {
         let (code, foreign) = match route.body {
@@ -249,7 +249,7 @@ async fn bodies_are_nothing_a_page_can_send() {
 }
 
 #[tokio::test]
-async fn only_telemetry_comes_in_chunks_packed_and_large() {
+async fn only_telemetry_routes_accept_chunked_or_large_bodies() {
     let server = TestServer::new();
     for route in ROUTES {
         let telemetry = matches!(route.body, RequestBody::Telemetry);
@@ -273,7 +273,7 @@ async fn only_telemetry_comes_in_chunks_packed_and_large() {
 }
 
 #[tokio::test]
-async fn the_upgrade_is_guarded_as_all_else() {
+async fn the_websocket_upgrade_checks_host_origin_and_token() {
     let live = Live::new().await;
     let address = live.serving.address();
     let upgrade = |host: &str, more: &str| {
@@ -306,7 +306,7 @@ async fn the_upgrade_is_guarded_as_all_else() {
 }
 
 #[test]
-fn only_loopback_unless_asked() {
+fn listening_beyond_loopback_is_refused_by_default() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut config = Config::new(tokens());

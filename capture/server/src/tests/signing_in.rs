@@ -152,7 +152,7 @@ async fn every_route_has_the_same_scope_for_devices_as_for_tokens() {
 }
 
 #[tokio::test]
-async fn a_cookie_that_is_nobodys_opens_nothing() {
+async fn an_invalid_device_cookie_is_refused_on_every_route() {
     let world = World::new();
     let (cookie, _) = world.device("control").await;
     let value = cookie.split_once('=').unwrap().1;
@@ -174,7 +174,7 @@ async fn a_cookie_that_is_nobodys_opens_nothing() {
 }
 
 #[tokio::test]
-async fn another_sites_page_changes_nothing_with_a_devices_cookie() {
+async fn a_page_of_another_origin_cannot_change_anything_with_a_device_cookie() {
     let world = World::new();
     let cookie = world.raised().await;
     for route in ROUTES.iter().filter(|route| route.method != Method::GET) {
@@ -206,7 +206,7 @@ async fn another_sites_page_changes_nothing_with_a_devices_cookie() {
 }
 
 #[tokio::test]
-async fn another_sites_page_reads_nothing_with_a_devices_cookie() {
+async fn a_page_of_another_site_cannot_read_with_a_device_cookie() {
     let world = World::new();
     let (cookie, _) = world.device("read").await;
     for route in ROUTES.iter().filter(|route| route.method == Method::GET && route.scope == Scope::Read) {
@@ -232,7 +232,7 @@ async fn another_sites_page_reads_nothing_with_a_devices_cookie() {
 }
 
 #[tokio::test]
-async fn a_stream_opens_for_its_own_page() {
+async fn a_stream_opens_for_a_page_of_the_same_origin() {
     let world = World::new();
     let (cookie, _) = world.device("read").await;
     for (name, value) in [("sec-fetch-site", "same-origin"), ("origin", ORIGIN), ("x-capture", "1")] {
@@ -247,7 +247,7 @@ async fn a_stream_opens_for_its_own_page() {
 }
 
 #[tokio::test]
-async fn the_cookie_is_for_no_script_and_no_other_site() {
+async fn the_device_cookie_is_http_only_and_same_site_strict() {
     let world = World::new();
     let code = world.code(r#"{"scope":"read"}"#).await;
     let answer = world.pair(&code).await;
@@ -264,7 +264,7 @@ async fn the_cookie_is_for_no_script_and_no_other_site() {
 }
 
 #[tokio::test]
-async fn a_proxy_over_tls_is_our_own_page_too() {
+async fn pairing_is_accepted_through_an_allowed_https_proxy() {
     let world =
         World::with(|config| config.allowed_hosts = vec!["box.tail.ts.net".into(), "alias.example:8443".into()]);
     for (host, origin, expected) in [
@@ -291,7 +291,7 @@ async fn a_proxy_over_tls_is_our_own_page_too() {
 }
 
 #[tokio::test]
-async fn codes_that_are_used_late_or_wrong_pair_nothing() {
+async fn used_expired_or_wrong_codes_pair_no_device() {
     let world = World::new();
     let code = world.code(r#"{"scope":"control"}"#).await;
     assert_eq!(world.pair(&code).await.status, 200);
@@ -322,7 +322,7 @@ async fn wrong_codes_are_counted_as_wrong_tokens() {
 }
 
 #[tokio::test]
-async fn only_a_token_of_admin_makes_codes() {
+async fn only_an_admin_token_creates_pairing_codes() {
     let world = World::new();
     for (scope, status) in [("read", 403), ("control", 403), ("ingest", 403), ("admin", 201), ("owner", 201)] {
         let mut request = json(Method::POST, "/api/v1/pairing", r#"{"scope":"read"}"#);
@@ -341,7 +341,7 @@ async fn only_a_token_of_admin_makes_codes() {
 }
 
 #[tokio::test]
-async fn what_an_agent_started_makes_no_codes_and_does_nothing_with_a_cookie() {
+async fn processes_of_an_agent_cannot_pair_or_control_with_a_device_cookie() {
     let world = World::with(|config| {
         config.control_tcp = Some(Arc::new(|_, _| Some(TcpRefusal::Agent("it descends from `claude`".into()))));
     });
@@ -362,7 +362,7 @@ async fn what_an_agent_started_makes_no_codes_and_does_nothing_with_a_cookie() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_seen_acts_only_through_a_tunnel_that_was_paired_for() {
+async fn unidentified_clients_may_act_only_with_a_tunnel_device() {
     let devices = Devices::in_memory(Arc::new(|| Timestamp::from_millisecond(0)));
     let of = |client: Client| {
         let mut server = TestServer::with(Health::default(), |config| {
@@ -391,7 +391,7 @@ async fn who_cannot_be_seen_acts_only_through_a_tunnel_that_was_paired_for() {
 }
 
 #[tokio::test]
-async fn a_raised_device_is_lowered_again() {
+async fn device_elevation_expires() {
     let world = World::new();
     let cookie = world.raised().await;
     let admin = || by(api::OperationId::CaptureSession.route(), &cookie);
@@ -406,7 +406,7 @@ async fn a_raised_device_is_lowered_again() {
 }
 
 #[tokio::test]
-async fn a_revoked_device_and_what_it_has_open_are_out() {
+async fn revoking_a_device_ends_its_access_and_open_streams() {
     let world = World::new();
     let (first, first_id) = world.device("control").await;
     let (second, second_id) = world.device("read").await;
@@ -443,7 +443,7 @@ async fn a_revoked_device_and_what_it_has_open_are_out() {
 }
 
 #[tokio::test]
-async fn the_page_is_open_and_holds_nothing() {
+async fn the_page_needs_no_token_and_has_strict_security_headers() {
     let server = TestServer::new();
     for path in ["/", "/pair", "/s/agent-1", "/assets/app.js", "/assets/app.css"] {
         let mut request = request(Method::GET, path).body(Full::default()).unwrap();
@@ -489,7 +489,7 @@ async fn the_page_is_open_and_holds_nothing() {
 }
 
 #[tokio::test]
-async fn the_body_of_a_request_to_pair_is_as_small_and_plain_as_others() {
+async fn a_malformed_pairing_body_is_refused() {
     let world = World::new();
     let route = api::OperationId::PairDevice.route();
     assert!(matches!(route.body, RequestBody::Json(_)));
@@ -499,7 +499,7 @@ async fn the_body_of_a_request_to_pair_is_as_small_and_plain_as_others() {
 }
 
 #[tokio::test]
-async fn a_button_needs_its_token_and_nothing_else() {
+async fn an_answer_button_needs_only_its_token() {
     let (control, _inbox) = super::commands::commands(1);
     let press = |token: &str| {
         let mut request = json(Method::POST, "/api/v1/answers", &format!(r#"{{"token":"{token}"}}"#));

@@ -23,7 +23,7 @@ fn source() -> SourceHealth {
 }
 
 #[tokio::test]
-async fn health_sources_and_metrics() {
+async fn health_sources_and_metrics_are_served() {
     let mut metrics = Registry::default();
     metrics.register("capture_more", "More", ConstCounter::new(1_u64));
     let health = Health {
@@ -59,7 +59,7 @@ async fn health_sources_and_metrics() {
 }
 
 #[tokio::test]
-async fn a_panic_is_one_request_that_failed() {
+async fn a_panic_fails_only_its_own_request() {
     let calls = Arc::new(AtomicU8::new(0));
     let health = Health {
         trouble: Arc::new(move || {
@@ -74,7 +74,7 @@ async fn a_panic_is_one_request_that_failed() {
 }
 
 #[tokio::test]
-async fn what_is_not_there() {
+async fn unknown_paths_and_methods_are_refused() {
     let server = TestServer::new();
     assert_eq!(server.get("/api/v1/nothing").await.error(), (404, "not_found".into()));
     assert_eq!(server.get("/api/v1/..%2fhealthz").await.error(), (404, "not_found".into()));
@@ -87,7 +87,7 @@ async fn what_is_not_there() {
 }
 
 #[tokio::test]
-async fn openapi_has_every_route_and_no_loose_end() {
+async fn openapi_lists_every_route_and_all_references_resolve() {
     let document = TestServer::new().get("/openapi.json").await.json();
     for route in ROUTES {
         let operation = &document["paths"][route.path][route.method.as_str().to_ascii_lowercase()];

@@ -57,7 +57,7 @@ async fn closed(socket: &mut WebSocketStream<TcpStream>) -> CloseFrame {
 }
 
 #[tokio::test]
-async fn snapshot_then_frames() {
+async fn a_websocket_sends_a_snapshot_and_then_frames() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Running)], 7);
     let mut socket = websocket(&live, "").await;
@@ -77,7 +77,7 @@ async fn snapshot_then_frames() {
 }
 
 #[tokio::test]
-async fn subscribing_narrows() {
+async fn a_subscription_limits_the_sessions_that_are_sent() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let mut socket = websocket(&live, "").await;
@@ -101,7 +101,7 @@ async fn subscribing_narrows() {
 }
 
 #[tokio::test]
-async fn who_may_only_read_tells_no_session_what_to_do() {
+async fn a_read_only_client_cannot_send_session_commands() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Running)], 0);
     let input = r#"{"input":{"do":"prompt","text":"go"},"session":"agent-1","id":7}"#;
@@ -126,7 +126,7 @@ async fn who_may_only_read_tells_no_session_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_websocket_resumes() {
+async fn a_websocket_resumes_after_a_position() {
     let mut live = Live::new().await;
     live.live_view.put(entry(1, State::Running));
     let row = live.log.session(&session(1, State::Running));
@@ -144,7 +144,7 @@ async fn a_websocket_resumes() {
 }
 
 #[tokio::test]
-async fn what_a_client_may_not_send() {
+async fn invalid_client_messages_close_the_websocket() {
     let live = Live::new().await;
     let limit = Limits::default().message_bytes;
     let mut socket = websocket(&live, "").await;
@@ -196,7 +196,7 @@ async fn a_slow_client_is_closed_and_told_where_to_resume() {
 }
 
 #[tokio::test]
-async fn a_client_is_heard_while_frames_keep_coming() {
+async fn client_messages_are_read_while_frames_are_sent() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Running)], 0);
     let mut socket = websocket(&live, "").await;
@@ -214,7 +214,7 @@ async fn a_client_is_heard_while_frames_keep_coming() {
 }
 
 #[tokio::test]
-async fn a_client_that_gives_no_sign_of_life_is_gone() {
+async fn a_client_that_answers_no_pings_is_disconnected() {
     let live = Live::with(|config| config.limits.keepalive = Duration::from_millis(5)).await;
     let socket = websocket(&live, "").await;
     let mut stream = socket.into_inner();
@@ -224,7 +224,7 @@ async fn a_client_that_gives_no_sign_of_life_is_gone() {
 }
 
 #[tokio::test]
-async fn the_end() {
+async fn shutdown_closes_sockets_and_streams() {
     let live = Live::new().await;
     let mut socket = websocket(&live, "").await;
     let mut stream = live.events("/api/v1/stream", "").await;
@@ -238,7 +238,7 @@ async fn the_end() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_does_not_keep_the_server_from_stopping() {
+async fn a_client_that_does_not_read_does_not_block_shutdown() {
     let live = Live::with(|config| {
         config.limits.write = Duration::from_secs(3_600);
         config.limits.shutdown = Duration::from_millis(10);
@@ -297,7 +297,7 @@ fn types(lines: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn compressed_lines_tell_the_time_and_where_to_resume() {
+async fn compressed_lines_contain_the_time_and_the_resume_position() {
     let live = Live::with(|config| config.clock = Arc::new(|| at(5))).await;
     live.live_view.load([entry(1, State::Running)], 7);
     let mut lines = Lines::new(&live, "&events=none").await;
@@ -311,7 +311,7 @@ async fn compressed_lines_tell_the_time_and_where_to_resume() {
 }
 
 #[tokio::test]
-async fn permission_requests_come_before_what_else_is_ready() {
+async fn approval_frames_are_sent_before_other_ready_frames() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let mut lines = Lines::new(&live, "&batch_ms=1").await;
@@ -331,7 +331,7 @@ async fn permission_requests_come_before_what_else_is_ready() {
 }
 
 #[tokio::test]
-async fn a_client_changes_whose_events_it_gets() {
+async fn a_client_can_change_the_sessions_whose_events_it_receives() {
     let mut live = Live::new().await;
     live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let row = live.log.session(&session(2, State::Running));
@@ -356,7 +356,7 @@ async fn a_client_changes_whose_events_it_gets() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_for_events_at_once_gets_the_snapshot() {
+async fn a_client_that_subscribes_at_once_still_gets_the_snapshot() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Running)], 7);
     let mut socket = websocket(&live, "?events=none&batch_ms=1").await;
@@ -367,7 +367,7 @@ async fn a_client_that_asks_for_events_at_once_gets_the_snapshot() {
 }
 
 #[tokio::test]
-async fn compression_that_is_not_there_is_refused() {
+async fn unsupported_compression_is_refused() {
     let live = Live::new().await;
     for path in ["/api/v1/stream?compress=gzip", "/api/v1/ws?compress=br"] {
         let answer = live.get(path).await;
@@ -376,7 +376,7 @@ async fn compression_that_is_not_there_is_refused() {
 }
 
 #[tokio::test]
-async fn commits_that_are_not_published_give_a_snapshot() {
+async fn unpublished_commits_trigger_a_snapshot() {
     let live = Live::new().await;
     let mut socket = websocket(&live, "").await;
     assert_eq!(frame(&mut socket).await["type"], "snapshot");
@@ -403,7 +403,7 @@ async fn over(path: &Path, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_unix_socket_knows_us() {
+async fn the_unix_socket_needs_no_token_to_read_but_one_for_admin() {
     let directory = private();
     let path = directory.path().join("capture.sock");
     let live = Live::with(|config| config.socket = Some(path.clone())).await;
@@ -429,7 +429,7 @@ async fn the_unix_socket_knows_us() {
 }
 
 #[tokio::test]
-async fn a_peer_may_be_kept_from_control() {
+async fn a_unix_peer_can_be_denied_control_but_still_read() {
     let directory = private();
     let path = directory.path().join("capture.sock");
     let _live = Live::with(|config| {
@@ -460,7 +460,7 @@ async fn a_peer_may_be_kept_from_control() {
 }
 
 #[tokio::test]
-async fn the_port_asks_who_wants_to_act() {
+async fn the_tcp_port_checks_who_may_control() {
     for (may, capture, list) in [(false, 403, 200), (true, 400, 200)] {
         let server = TestServer::with(Health::default(), |config| {
             config.control_tcp =
@@ -484,7 +484,7 @@ async fn try_socket(path: &Path) -> Result<Serving, ServeError> {
 }
 
 #[tokio::test]
-async fn the_place_of_the_unix_socket() {
+async fn the_unix_socket_path_must_be_free_and_private() {
     let directory = private();
     let path = directory.path().join("capture.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());

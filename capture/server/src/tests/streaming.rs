@@ -9,7 +9,7 @@ use projections::Approval;
 use super::*;
 
 #[tokio::test]
-async fn snapshot_then_frames() {
+async fn a_stream_sends_a_snapshot_and_then_frames() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Running), entry(2, State::Exited)], 812);
     let mut stream = live.events("/api/v1/stream", "").await;
@@ -70,7 +70,7 @@ async fn a_snapshot_holds_pending_approvals_and_open_findings() {
 }
 
 #[tokio::test]
-async fn one_session_only() {
+async fn a_stream_can_be_limited_to_one_session() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Exited), entry(2, State::Running)], 0);
     let mut stream = live.events("/api/v1/stream?session=agent-1", "").await;
@@ -83,7 +83,7 @@ async fn one_session_only() {
 }
 
 #[tokio::test]
-async fn how_all_stand_and_the_events_of_some() {
+async fn a_stream_has_the_status_of_all_sessions_and_events_of_selected_ones() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let mut none = live.events("/api/v1/stream?events=none", "").await;
@@ -111,7 +111,7 @@ async fn how_all_stand_and_the_events_of_some() {
 
 /// The log is also read for the sessions that a resumed stream missed.
 #[tokio::test]
-async fn a_resumed_stream_has_the_events_of_some() {
+async fn a_resumed_stream_has_only_events_of_the_selected_sessions() {
     let mut live = Live::new().await;
     live.live_view.put(entry(1, State::Running));
     live.live_view.put(entry(2, State::Running));
@@ -129,7 +129,7 @@ async fn a_resumed_stream_has_the_events_of_some() {
 
 /// Otherwise a client without events would keep showing a request that was answered while it was disconnected.
 #[tokio::test]
-async fn a_resumed_stream_without_events_tells_what_was_closed() {
+async fn a_resumed_stream_without_events_reports_closed_approvals() {
     let mut live = Live::new().await;
     live.live_view.put(entry(1, State::Running));
     let row = live.log.session(&session(1, State::Running));
@@ -155,7 +155,7 @@ async fn a_resumed_stream_without_events_tells_what_was_closed() {
 }
 
 #[tokio::test]
-async fn frames_in_batches() {
+async fn a_batched_stream_sends_only_the_last_status_of_each_session() {
     let live = Live::new().await;
     live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let mut stream = live.events("/api/v1/stream?batch_ms=1000", "").await;
@@ -181,7 +181,7 @@ async fn frames_in_batches() {
 }
 
 #[tokio::test]
-async fn ids_never_go_back() {
+async fn stream_ids_never_decrease() {
     let live = Live::new().await;
     let mut stream = live.events("/api/v1/stream", "").await;
     stream.next().await;
@@ -195,7 +195,7 @@ async fn ids_never_go_back() {
 }
 
 #[tokio::test]
-async fn resuming() {
+async fn a_stream_resumes_or_falls_back_to_a_snapshot() {
     let mut live = Live::with(|config| config.limits.resume_events = 50).await;
     live.live_view.put(entry(1, State::Running));
     let row = live.log.session(&session(1, State::Running));
@@ -247,7 +247,7 @@ async fn a_slow_reader_gets_a_snapshot() {
 /// Clients connect, disconnect and resume from the last position they received, while a writer commits and publishes.
 /// Each client keeps a ledger: positions must be consecutive, and a snapshot starts a new ledger.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_gap_and_no_double() {
+async fn resuming_clients_miss_and_repeat_no_position() {
     const LAST: u64 = 3000;
     const LEAD: u64 = 60;
     let live = Live::with(|config| config.limits.queue_frames = 64).await;

@@ -56,7 +56,7 @@ async fn told(
 }
 
 #[tokio::test]
-async fn a_message_is_handed_on_and_answered_in_its_encoding() {
+async fn a_message_is_forwarded_and_answered_in_its_encoding() {
     for (path, kind) in [
         ("/v1/logs", TelemetryKind::Logs),
         ("/v1/traces", TelemetryKind::Traces),
@@ -81,7 +81,7 @@ async fn a_message_is_handed_on_and_answered_in_its_encoding() {
 }
 
 #[tokio::test]
-async fn a_packed_message_is_inflated() {
+async fn a_gzipped_message_is_inflated() {
     let (_, message) = told(packed(gzip(b"a message")), Ok(Vec::new())).await;
     assert_eq!(message.unwrap().body, b"a message");
     // Two consecutive streams form one body.
@@ -94,7 +94,7 @@ async fn a_packed_message_is_inflated() {
 }
 
 #[tokio::test]
-async fn other_packings_are_refused() {
+async fn other_content_encodings_are_refused() {
     let (server, _inbox) = server(|_| ());
     for coding in ["zstd", "deflate", "br", "gzip, gzip", "gzip,", "x-gzip"] {
         let mut request = logs("{}");
@@ -109,7 +109,7 @@ async fn other_packings_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_damaged_is_refused_with_a_reason() {
+async fn unpacking_arbitrary_bytes_never_panics() {
     let (server, mut inbox) = server(|_| ());
     let whole = gzip(&b"a message ".repeat(100));
     let mut wrong_sum = whole.clone();
@@ -137,7 +137,7 @@ async fn what_is_damaged_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn up_to_20_mib_inflated() {
+async fn a_body_over_20_mib_inflated_is_refused() {
     let limit = Limits::default().telemetry_bytes;
     let (_, message) = told(packed(gzip(&vec![b' '; limit])), Ok(Vec::new())).await;
     assert_eq!(message.unwrap().body.len(), limit);
@@ -155,7 +155,7 @@ fn peak() -> u64 {
 }
 
 #[tokio::test]
-async fn a_bomb_is_defused_early() {
+async fn a_gzip_bomb_is_refused_with_bounded_memory() {
     // 1 GiB of zeros in some 5 MiB.
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     for _ in 0..1024 {
@@ -173,7 +173,7 @@ async fn a_bomb_is_defused_early() {
 }
 
 #[tokio::test]
-async fn chunks_over_a_connection() {
+async fn chunked_bodies_are_read_over_a_connection() {
     let (control, mut inbox) = commands(4);
     let live = Live::with(|config| {
         config.control = control;
@@ -199,7 +199,7 @@ async fn chunks_over_a_connection() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_not_waited_for() {
+async fn a_stalled_body_times_out() {
     let (control, _inbox) = commands(4);
     let live = Live::with(|config| {
         config.control = control;
@@ -212,7 +212,7 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_much_to_do() {
+async fn an_overloaded_server_refuses_telemetry_with_retry_after() {
     for (refusal, status, code) in
         [(TelemetryRefusal::Busy, 429, "busy"), (TelemetryRefusal::Stuck, 503, "unavailable")]
     {
@@ -231,7 +231,7 @@ async fn too_much_to_do() {
 }
 
 #[tokio::test]
-async fn bodies_at_once() {
+async fn bodies_beyond_the_concurrency_limit_are_refused() {
     let (server, mut inbox) = server(|limits| limits.telemetry_at_once = 1);
     let serve = async {
         let Some(Command::Telemetry { reply, .. }) = inbox.recv().await else { panic!() };
@@ -246,7 +246,7 @@ async fn bodies_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_does_not_work_is_another_thing_than_a_slow_one() {
+async fn a_failed_store_is_reported_as_unavailable_and_not_as_busy() {
     let (control, inbox) = commands(4);
     let health = Health { trouble: Arc::new(|| Some("the disk is full".into())), ..Health::default() };
     let server = TestServer::with(health, |config| config.control = control);

@@ -104,7 +104,7 @@ async fn obedient() -> (Live, mpsc::UnboundedReceiver<String>) {
 }
 
 #[tokio::test]
-async fn a_view_gets_the_screen_and_then_what_changes() {
+async fn a_view_receives_the_screen_and_then_its_changes() {
     let (control, mut inbox) = commands(4);
     let live = Live::with(|config| config.control = control).await;
     let mut view = View::open(&live, "read").await;
@@ -126,7 +126,7 @@ async fn a_view_gets_the_screen_and_then_what_changes() {
 }
 
 #[tokio::test]
-async fn typing_is_for_those_who_may_act() {
+async fn a_read_only_view_cannot_type() {
     let (live, mut told) = obedient().await;
     let mut reader = View::open(&live, "read").await;
     for message in [
@@ -163,7 +163,7 @@ async fn typing_is_for_those_who_may_act() {
 }
 
 #[tokio::test]
-async fn one_view_at_a_time_resizes_and_gives_the_size_back() {
+async fn only_the_lease_holder_resizes_and_the_size_is_restored_afterwards() {
     let (live, mut told) = obedient().await;
     let (mut first, mut second) = (View::open(&live, "owner").await, View::open(&live, "owner").await);
     let resize = json!({ "type": "resize", "cols": 60, "rows": 20 });
@@ -188,7 +188,7 @@ async fn one_view_at_a_time_resizes_and_gives_the_size_back() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_server_is_told() {
+async fn a_view_is_notified_when_the_server_stops() {
     let (live, _told) = obedient().await;
     let mut view = View::open(&live, "read").await;
     assert_eq!(view.next().await["type"], "grid");

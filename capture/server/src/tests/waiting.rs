@@ -13,7 +13,7 @@ async fn watched(live_view: &LiveView) {
 }
 
 #[tokio::test]
-async fn there_already() {
+async fn a_wait_ends_at_once_if_the_state_is_already_reached() {
     let server = TestServer::new();
     server.live_view.put(entry(1, State::Waiting));
     let answer = server.get("/api/v1/sessions/agent-1/wait?until=idle,waiting&timeout_ms=0").await;
@@ -21,7 +21,7 @@ async fn there_already() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn not_in_time() {
+async fn a_wait_times_out_and_drops_its_subscription() {
     let server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let answer = server.get("/api/v1/sessions/agent-1/wait?until=idle&timeout_ms=5000").await;
@@ -30,7 +30,7 @@ async fn not_in_time() {
 }
 
 #[tokio::test]
-async fn passing_through_counts() {
+async fn a_wait_ends_for_a_state_that_was_reached_only_briefly() {
     let server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let relay_frames = tokio::spawn(server.live_view.clone().relay_frames(CancellationToken::new()));
@@ -48,7 +48,7 @@ async fn passing_through_counts() {
 }
 
 #[tokio::test]
-async fn a_change_that_was_not_published_is_seen_too() {
+async fn a_wait_notices_an_unpublished_change() {
     let server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let relay_frames = tokio::spawn(server.live_view.clone().relay_frames(CancellationToken::new()));
@@ -63,7 +63,7 @@ async fn a_change_that_was_not_published_is_seen_too() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_merged_meanwhile_is_waited_for_as_what_it_became() {
+async fn a_wait_for_a_session_that_is_merged_meanwhile_is_redirected() {
     let server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     server.live_view.put(entry(2, State::Running));
@@ -81,7 +81,7 @@ async fn a_session_that_is_merged_meanwhile_is_waited_for_as_what_it_became() {
 }
 
 #[tokio::test]
-async fn a_place_among_the_streams_ends_with_its_holder() {
+async fn dropping_a_subscription_removes_it() {
     let live_view = LiveView::new("e");
     let place = live_view.subscribe(Interest::Sessions(vec![id(1)]), 10, 10);
     assert!(live_view.watched());
@@ -107,7 +107,7 @@ async fn waited(behind: &[Event], until: &str) -> Answered {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_from_before_the_position_does_not_count() {
+async fn a_state_from_before_the_position_does_not_end_a_wait() {
     assert_eq!(waited(&[], "waiting").await.error(), (408, "timeout".into()));
     // The state changed, but no turn began.
     assert_eq!(waited(&[change(2, 2, State::Waiting)], "waiting").await.error(), (408, "timeout".into()));
@@ -115,7 +115,7 @@ async fn a_state_from_before_the_position_does_not_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_behind_the_position_counts_however_soon_it_is_over() {
+async fn a_turn_completed_after_the_position_ends_a_wait() {
     let turn = [change(2, 2, State::Running), change(3, 3, State::Waiting)];
     assert_eq!(waited(&turn, "waiting").await.json()["status"]["state"], "waiting");
     assert_eq!(waited(&turn[..1], "waiting").await.error(), (408, "timeout".into()), "it has only begun");
@@ -140,7 +140,7 @@ async fn a_turn_behind_the_position_counts_however_soon_it_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_was_passed_through_behind_the_position_counts() {
+async fn a_state_reached_briefly_after_the_position_ends_a_wait() {
     let asks = [change(2, 2, State::Running), change(3, 3, State::WaitingApproval), change(4, 4, State::Running)];
     let answer = waited(&asks, "waiting,waiting_approval").await;
     assert_eq!(answer.json()["status"]["state"], "waiting_approval");
@@ -148,7 +148,7 @@ async fn a_state_that_was_passed_through_behind_the_position_counts() {
 }
 
 #[tokio::test]
-async fn what_comes_behind_the_position_later_is_waited_for() {
+async fn a_wait_continues_until_a_turn_after_the_position_ends() {
     let mut server = TestServer::new();
     let mut log = std::mem::replace(&mut server.log, Log::new());
     let row = log.session(&session(1, State::Waiting));

@@ -42,7 +42,7 @@ fn session() -> Tree {
 }
 
 #[test]
-fn a_cause_names_the_entry_and_what_is_kept_names_the_pauses() {
+fn the_cache_table_names_the_changed_entry_and_the_pauses() {
     let table = CacheTable::of(&session());
     let text = table.to_text();
     assert!(text.contains("the request differs from block 3 on (entry bbbbbbbb, user)"), "{text}");
@@ -56,7 +56,7 @@ fn a_cause_names_the_entry_and_what_is_kept_names_the_pauses() {
 }
 
 #[test]
-fn its_json_has_names_in_one_form() {
+fn the_json_of_the_cache_table_has_only_lower_case_names() {
     let json = serde_json::to_value(CacheTable::of(&session())).unwrap();
     assert_eq!((&json["requests"][1]["changed_kind"], &json["kept"]["is_long"]), (&"user".into(), &true.into()));
     assert_eq!(json["requests"][0]["usage"]["cache_write_5m"], 9000);

@@ -82,7 +82,7 @@ impl House {
 }
 
 #[test]
-fn only_plain_reads_of_the_workspace_need_nobody() {
+fn ask_mode_allows_only_reads_of_the_workspace_without_secrets() {
     let house = House::new();
     for (kind, path, decided) in [
         (CallClass::Read, "src/main.rs", "Allow by policy"),
@@ -108,7 +108,7 @@ fn only_plain_reads_of_the_workspace_need_nobody() {
 }
 
 #[test]
-fn commands_that_only_read_need_nobody_unless_a_preset_was_chosen() {
+fn read_only_commands_are_allowed_unless_a_preset_or_rule_intervenes() {
     let house = House::new();
     let decide = |rules: &str, command: &str| {
         let mut asked = house.asked(SessionMode::Ask, CallClass::Command, ".");
@@ -135,7 +135,7 @@ fn commands_that_only_read_need_nobody_unless_a_preset_was_chosen() {
 }
 
 #[test]
-fn a_read_that_is_asked_about_says_why() {
+fn a_question_about_a_read_gives_the_reason_for_asking() {
     let house = House::new();
     fs::write(house.dir.path().join("work/big.txt"), "a".repeat(5_000_000)).unwrap();
     let why = |rules: &str, kind, path: &str| {
@@ -156,7 +156,7 @@ fn a_read_that_is_asked_about_says_why() {
 }
 
 #[test]
-fn git_runs_as_the_policy_writes_it() {
+fn an_allowed_git_command_is_rewritten_with_safe_options() {
     let house = House::new();
     let root = house.dir.path().canonicalize().unwrap();
     for below in ["objects", "refs", "hooks"] {
@@ -181,7 +181,7 @@ fn git_runs_as_the_policy_writes_it() {
 }
 
 #[test]
-fn what_changes_nothing_is_answered_where_its_answer_may_be_read() {
+fn a_call_without_effect_is_answered_only_if_the_file_may_be_read() {
     let house = House::new();
     let refused = || Some(Preview::Refused("changed".to_owned()));
     assert!(house.answers("", "src/main.rs", refused()));
@@ -200,7 +200,7 @@ fn what_changes_nothing_is_answered_where_its_answer_may_be_read() {
 }
 
 #[test]
-fn a_mode_accepts_edits_that_decide_nothing_later() {
+fn accept_edits_mode_asks_for_secrets_git_internals_and_paths_outside() {
     let house = House::new();
     let decide = |kind, path| house.decide("", SessionMode::AcceptEdits, kind, path);
     assert_eq!(decide(CallClass::Edit, "src/main.rs"), "Allow by mode");
@@ -211,7 +211,7 @@ fn a_mode_accepts_edits_that_decide_nothing_later() {
 }
 
 #[test]
-fn rules_of_the_user_are_obeyed() {
+fn user_rules_take_precedence_over_the_defaults_and_the_mode() {
     let house = House::new();
     let rule =
         |decision: &str, kind: &str| format!("[[rule]]\nname = \"own\"\ndecision = \"{decision}\"\nkind = {kind}\n");
@@ -227,7 +227,7 @@ fn rules_of_the_user_are_obeyed() {
 }
 
 #[test]
-fn without_the_intended_policy_a_person_decides() {
+fn an_invalid_policy_leaves_every_decision_to_the_user() {
     let house = House::new();
     let (decided, refused) =
         house.decide_with("nonsense = true", SessionMode::AcceptEdits, CallClass::Read, "src/main.rs");
@@ -254,7 +254,7 @@ fn after_session_edits(house: &House, rules: &str, asked: &AskedPermission) -> (
 }
 
 #[test]
-fn session_at_an_edit_allows_further_edits_of_the_workspace() {
+fn allowing_edits_for_the_session_allows_later_workspace_edits() {
     let house = House::new();
     for (kind, path) in [(CallClass::Edit, "src/main.rs"), (CallClass::Write, "src/new.rs"), (CallClass::Edit, "a.txt")]
     {
@@ -264,7 +264,7 @@ fn session_at_an_edit_allows_further_edits_of_the_workspace() {
 }
 
 #[test]
-fn session_at_an_edit_never_covers_what_is_protected() {
+fn allowing_edits_for_the_session_excludes_protected_paths() {
     let house = House::new();
     let root = house.dir.path().canonicalize().unwrap();
     std::os::unix::fs::symlink(root.join("config"), root.join("work/link")).unwrap();
@@ -309,7 +309,7 @@ fn session_at_an_edit_never_covers_what_is_protected() {
 }
 
 #[test]
-fn session_at_an_edit_obeys_the_policy() {
+fn allowing_edits_for_the_session_does_not_override_the_policy() {
     let house = House::new();
     let asked = house.asked(SessionMode::Ask, CallClass::Edit, "src/main.rs");
     let rule = |decision: &str| format!("[[rule]]\nname = \"own\"\ndecision = \"{decision}\"\nkind = [\"edit\"]\n");
@@ -319,7 +319,7 @@ fn session_at_an_edit_obeys_the_policy() {
 }
 
 #[test]
-fn no_rule_is_offered_that_cannot_be_saved_or_deserves_a_second_look() {
+fn no_rule_is_offered_for_a_dangerous_command_or_a_broken_policy() {
     let house = House::new();
     let root = house.dir.path().canonicalize().unwrap();
     let file = root.join("config/policy.toml");
@@ -339,7 +339,7 @@ fn no_rule_is_offered_that_cannot_be_saved_or_deserves_a_second_look() {
 }
 
 #[test]
-fn a_question_says_why_a_rule_or_preset_did_not_answer_it() {
+fn a_question_names_the_rule_or_preset_that_left_it_open() {
     let house = House::new();
     let root = house.dir.path().canonicalize().unwrap();
     let file = root.join("config/policy.toml");
@@ -366,7 +366,7 @@ fn a_question_says_why_a_rule_or_preset_did_not_answer_it() {
 }
 
 #[test]
-fn a_command_is_explained_as_the_own_agent_decides_it() {
+fn policy_explain_agrees_with_the_decision_for_a_command() {
     let house = House::new();
     let root = house.dir.path().canonicalize().unwrap();
     let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));

@@ -19,7 +19,7 @@ fn asked(kind: CallClass, tool: &str, arguments: Object, preview: Option<Preview
 }
 
 #[test]
-fn a_call_without_effect_is_asked_about_with_its_own_reason() {
+fn a_question_says_why_a_call_would_change_nothing() {
     let arguments = || Object::new().with("path", "a").with("content", "x");
     for why in ["a changed since it was read; nothing was written", "a exists and was not read", "a is a binary file"] {
         for preview in [Preview::Refused(why.to_owned()), Preview::NoChange(why.to_owned())] {
@@ -36,7 +36,7 @@ fn a_call_without_effect_is_asked_about_with_its_own_reason() {
 }
 
 #[test]
-fn an_edit_is_named_by_its_file_and_the_lines_it_changes() {
+fn an_edit_question_names_the_file_and_counts_changed_lines() {
     let facts = |paths: &[&str]| CallFacts {
         kind: CallClass::Edit,
         cwd: "/w".to_owned(),
@@ -78,7 +78,7 @@ fn an_edit_is_named_by_its_file_and_the_lines_it_changes() {
 }
 
 #[test]
-fn the_end_of_a_command_stands_above_the_answer() {
+fn a_long_command_is_shown_with_its_hidden_lines_pointed_out() {
     let command = format!("echo safe\n{}rm -rf ~/work\n{}echo safe", "\n".repeat(60), "\n".repeat(60));
     let arguments = Object::new().with("command", command.as_str()).with("timeout_s", 600_u64);
     let question = asked(CallClass::Command, "bash", arguments, None);
@@ -95,7 +95,7 @@ fn the_end_of_a_command_stands_above_the_answer() {
 }
 
 #[test]
-fn what_is_named_is_one_line() {
+fn newlines_in_paths_and_urls_are_escaped() {
     let call = CallRun {
         call: CallId { request: RequestNumber(1), index: 0 },
         model_id: "c".to_owned(),

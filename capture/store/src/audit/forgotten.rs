@@ -110,7 +110,7 @@ mod tests {
     use events::{Provider, SessionId, Timestamp};
 
     #[test]
-    fn the_chain_goes_on_across_emptied_rows_and_only_across_those() {
+    fn the_hash_chain_accepts_only_emptied_rows_listed_as_forgotten() {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(dir.path()).unwrap();
         let session = |name: &str| SessionId::mint(Timestamp::from_millisecond(1), Provider::Claude, name);

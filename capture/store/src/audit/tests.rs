@@ -41,7 +41,7 @@ impl Record {
 }
 
 #[test]
-fn an_intact_record_is_found_intact() {
+fn an_untouched_audit_record_verifies() {
     assert_eq!(Record::of(0).broken(None), None);
     let record = Record::of(2_500);
     let check = record.writer.reader().verify_audit(None).unwrap();
@@ -54,7 +54,7 @@ fn an_intact_record_is_found_intact() {
 }
 
 #[test]
-fn what_was_done_to_it_is_found() {
+fn tampering_with_audit_rows_is_detected() {
     for (sql, expected) in [
         ("DELETE FROM audit WHERE sequence = 3", "row 3 is missing"),
         ("DELETE FROM audit WHERE sequence = 1", "row 1 is missing"),
@@ -88,7 +88,7 @@ fn what_was_done_to_it_is_found() {
 }
 
 #[test]
-fn what_was_done_to_the_kept_end_is_found() {
+fn tampering_with_the_audit_head_file_is_detected() {
     let tampered = |change: fn(&std::path::Path)| {
         let record = Record::of(6);
         change(&record.dir.path().join(HEAD_FILE));
@@ -115,7 +115,7 @@ fn what_was_done_to_the_kept_end_is_found() {
 }
 
 #[test]
-fn an_end_that_was_kept_elsewhere_finds_more() {
+fn an_external_audit_head_detects_truncation_of_database_and_head_file() {
     let record = Record::of(6);
     let reader = record.writer.reader();
     let kept = reader.verify_audit(None).unwrap().head;
@@ -130,7 +130,7 @@ fn an_end_that_was_kept_elsewhere_finds_more() {
 }
 
 #[test]
-fn a_read_that_fails_is_neither_intact_nor_broken() {
+fn a_failed_read_is_an_error_and_not_a_verdict() {
     let failure = |record: &Record| match record.writer.reader().verify_audit(None).unwrap_err() {
         VerifyError::Store(error) => error.failure(),
         VerifyError::Head(error) => panic!("{error}"),
@@ -210,7 +210,7 @@ fn verify_beside_a_writer(runs: usize) -> (Vec<String>, u64) {
 }
 
 #[test]
-fn a_writer_at_work_is_no_tampering() {
+fn a_concurrent_writer_causes_no_false_alarm() {
     let (wrong, added) = verify_beside_a_writer(500);
     assert_eq!(wrong, Vec::<String>::new());
     assert!(added > 0);
@@ -218,7 +218,7 @@ fn a_writer_at_work_is_no_tampering() {
 
 #[test]
 #[ignore = "takes a minute: cargo nextest run -p store --run-ignored only ten_thousand"]
-fn a_writer_at_work_is_no_tampering_ten_thousand_times() {
+fn a_concurrent_writer_causes_no_false_alarm_in_ten_thousand_runs() {
     let (wrong, added) = verify_beside_a_writer(10_000);
     eprintln!("10000 runs beside a writer that added {added} rows: {} false alarms", wrong.len());
     assert_eq!(wrong, Vec::<String>::new());

@@ -79,7 +79,7 @@ proptest! {
 }
 
 #[test]
-fn few_looks_for_new_records_are_in_vain() {
+fn the_filter_has_fewer_than_one_percent_false_positives() {
     let mut filter = Filter::for_rows(1_000);
     (0..1_000).for_each(|n| filter.insert(identity(n)));
     assert!((0..1_000).all(|n| filter.may_hold(identity(n))));
@@ -88,7 +88,7 @@ fn few_looks_for_new_records_are_in_vain() {
 }
 
 #[test]
-fn a_damaged_filter_is_made_again() {
+fn a_damaged_filter_is_rebuilt_on_load() {
     let mut connection = Connection::open_in_memory().unwrap();
     schema::migrate(&mut connection).unwrap();
     let mut known = KnownRecords::load(&connection).unwrap();

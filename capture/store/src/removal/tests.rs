@@ -90,7 +90,7 @@ fn texts(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn nothing_of_a_forgotten_session_is_left_and_the_others_are_as_they_were() {
+fn forgetting_a_session_erases_all_its_data_and_no_other_session() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(dir.path()).unwrap();
     let other = add(&mut writer, "other", &texts("innocent"));
@@ -127,7 +127,7 @@ fn nothing_of_a_forgotten_session_is_left_and_the_others_are_as_they_were() {
 }
 
 #[test]
-fn a_removal_that_was_cut_off_is_finished() {
+fn an_interrupted_removal_is_completed_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(dir.path()).unwrap();
     let known = add(&mut writer, "s", &texts("plantedword"));
@@ -155,7 +155,7 @@ fn a_removal_that_was_cut_off_is_finished() {
 }
 
 #[test]
-fn a_new_database_knows_what_was_removed_from_the_old_one() {
+fn a_restored_or_new_database_honours_earlier_removals() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(dir.path()).unwrap();
     let known = add(&mut writer, "s", &texts("plantedword"));
@@ -177,7 +177,7 @@ fn a_new_database_knows_what_was_removed_from_the_old_one() {
 }
 
 #[test]
-fn a_pruned_session_leaves_its_decisions_and_gives_its_space_back() {
+fn pruning_a_session_keeps_its_audit_rows_and_frees_disk_space() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(dir.path()).unwrap();
     let long: Vec<String> = (0..400).map(|n| format!("{n} {}", "x".repeat(900))).collect();
@@ -198,7 +198,7 @@ fn a_pruned_session_leaves_its_decisions_and_gives_its_space_back() {
 }
 
 #[test]
-fn the_events_of_a_removed_session_are_gone_from_the_transaction_on_that_removes_it() {
+fn readers_stop_seeing_a_removed_session_when_the_removal_commits() {
     for kind in [RemovalKind::Forgotten, RemovalKind::Pruned] {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(dir.path()).unwrap();
@@ -236,7 +236,7 @@ fn the_events_of_a_removed_session_are_gone_from_the_transaction_on_that_removes
 }
 
 #[test]
-fn a_removal_that_is_undone_leaves_the_session_also_after_a_restart() {
+fn a_rolled_back_removal_keeps_the_session_after_a_restart() {
     for kind in [RemovalKind::Forgotten, RemovalKind::Pruned] {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(dir.path()).unwrap();
@@ -299,7 +299,7 @@ fn a_pruned_session_can_be_forgotten() {
 }
 
 #[test]
-fn what_was_pruned_or_forgotten_since_a_backup_is_so_in_what_is_restored() {
+fn removals_made_after_a_backup_apply_to_the_restored_database() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(dir.path()).unwrap();
     let (old, done) = (add(&mut writer, "old", &texts("one")), add(&mut writer, "done", &texts("two")));

@@ -19,7 +19,7 @@ fn store_with(dir: &Path, sessions: &[&str]) -> Writer {
 }
 
 #[test]
-fn what_was_backed_up_while_it_was_written_is_restored() {
+fn a_backup_taken_during_a_write_transaction_can_be_restored() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = store_with(dir.path(), &["a", "b"]);
     let target = dir.path().join("kept.db");
@@ -51,7 +51,7 @@ fn what_was_backed_up_while_it_was_written_is_restored() {
 }
 
 #[test]
-fn what_is_no_whole_backup_changes_nothing() {
+fn restoring_an_invalid_backup_leaves_the_database_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let writer = store_with(dir.path(), &["a"]);
     let target = dir.path().join("kept.db");

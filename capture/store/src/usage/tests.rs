@@ -59,7 +59,7 @@ fn calls_are_read_by_period_and_session() {
 }
 
 #[test]
-fn what_is_known_of_sessions_is_read_from_their_views() {
+fn session_facts_are_read_from_the_stored_views() {
     let (_dir, mut writer) = opened();
     let (parent, _) = session(&mut writer, "a", 5, r#"{"title":"T","cwd":"/now","began_in":"/p","turns":1}"#);
     session(&mut writer, "b", 9, &format!(r#"{{"cwd":"/q","parent_session_id":"{parent}"}}"#));
@@ -94,7 +94,7 @@ fn quotas_are_stored_apart_from_tokens() {
 }
 
 #[test]
-fn calls_are_taken_from_the_log_when_a_database_is_rebuilt() {
+fn rebuilding_a_database_derives_model_calls_from_the_event_log() {
     let dir = tempfile::tempdir().unwrap();
     let writer = Writer::open(dir.path()).unwrap();
     let log = writer.connection();

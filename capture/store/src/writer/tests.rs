@@ -91,7 +91,7 @@ fn event(n: u64, payload: impl Into<Payload>) -> Event {
 }
 
 #[test]
-fn what_a_reader_is_asked_for() {
+fn a_reader_filters_events_by_range_session_and_kind() {
     let mut store = Fresh::new();
     let other = session_id("t");
     let prompt = |n, session_id, sequence, provider_session_id: &str| Event {
@@ -124,7 +124,7 @@ fn what_a_reader_is_asked_for() {
 }
 
 #[test]
-fn a_text_is_kept_once() {
+fn identical_long_texts_are_stored_once() {
     let mut store = Fresh::new();
     let pack = |text: &str| {
         let mut cut = text.to_owned();
@@ -152,7 +152,7 @@ fn a_text_is_kept_once() {
 }
 
 #[test]
-fn cursors_come_back_as_they_went() {
+fn cursors_round_trip_and_damaged_ones_are_skipped() {
     let mut store = Fresh::new();
     let cursor = |path: &str, offset| Cursor {
         path: path.into(),
@@ -227,7 +227,7 @@ fn a_record_is_learned_once() {
 }
 
 #[test]
-fn sessions_settings_and_snapshots() {
+fn sessions_with_settings_and_snapshots_survive_a_reopen() {
     let mut store = Fresh::new();
     let mut state = SessionState::new(
         store.session.id,
@@ -269,7 +269,7 @@ fn sessions_settings_and_snapshots() {
 }
 
 #[test]
-fn turns_and_tokens() {
+fn turns_are_replaced_by_number_and_tokens_are_summed_by_model() {
     let mut store = Fresh::new();
     let mut state = SessionState::new(
         store.session.id,
@@ -313,7 +313,7 @@ fn entry(position: u64, usage: &UsageReported) -> crate::UsageEntry<'_> {
 }
 
 #[test]
-fn tokens_beyond_all_measure_are_held_within_it() {
+fn token_sums_saturate_at_the_maximum() {
     let mut store = Fresh::new();
     let most = UsageReported { output_tokens: u64::MAX, ..UsageReported::default() };
     for position in 0..6 {
@@ -329,7 +329,7 @@ fn tokens_beyond_all_measure_are_held_within_it() {
 }
 
 #[test]
-fn what_is_not_committed_did_not_happen() {
+fn uncommitted_writes_leave_no_trace_after_rollback_or_reopen() {
     let mut store = Fresh::new();
     let there = |n, path: &str| Event {
         origin: Origin::File { path: Arc::from(path), generation: 1, offset: 0, length: 1 },
@@ -410,7 +410,7 @@ fn a_full_disk_leaves_nothing_half_done() {
 }
 
 #[test]
-fn only_one_writer() {
+fn a_second_writer_is_refused_while_readers_are_not() {
     let store = Fresh::new();
     let refused = Writer::open(store.dir.path()).unwrap_err();
     assert!(matches!(refused, StoreOpenError::Lock(_)) && refused.to_string().contains("in use"), "{refused}");
@@ -422,7 +422,7 @@ fn only_one_writer() {
 }
 
 #[test]
-fn the_directory_is_private() {
+fn the_data_directory_and_its_files_are_private() {
     use std::os::unix::fs::MetadataExt;
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("a/b");
@@ -441,7 +441,7 @@ fn the_directory_is_private() {
 }
 
 #[test]
-fn a_database_of_another_version() {
+fn a_newer_database_is_refused_and_a_non_database_is_moved_aside() {
     let store = Fresh::new();
     let Fresh { dir, writer, .. } = store;
     let version: i64 = writer.connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
@@ -464,7 +464,7 @@ fn a_database_of_another_version() {
 }
 
 #[test]
-fn the_write_ahead_log_is_taken_over() {
+fn a_checkpoint_empties_the_write_ahead_log() {
     let mut store = Fresh::new();
     store.commit(|writer, row| writer.append(row, &event(1, Heartbeat {}), None).unwrap());
     let wal = store.dir.path().join("capture.db-wal");
@@ -475,7 +475,7 @@ fn the_write_ahead_log_is_taken_over() {
 }
 
 #[test]
-fn the_write_ahead_log_gives_its_space_back_once_no_reader_holds_it() {
+fn the_write_ahead_log_is_truncated_once_no_reader_uses_it() {
     let mut store = Fresh::new();
     let wal = store.dir.path().join("capture.db-wal");
     let size = || std::fs::metadata(&wal).unwrap().len();
@@ -496,7 +496,7 @@ fn the_write_ahead_log_gives_its_space_back_once_no_reader_holds_it() {
 }
 
 #[test]
-fn the_write_ahead_log_is_restarted_in_its_file() {
+fn restarting_the_write_ahead_log_reuses_its_space() {
     let mut store = Fresh::new();
     let wal = store.dir.path().join("capture.db-wal");
     let size = || std::fs::metadata(&wal).unwrap().len();
@@ -525,7 +525,7 @@ fn the_write_ahead_log_is_restarted_in_its_file() {
 }
 
 #[test]
-fn calls_of_tools_have_a_beginning_and_an_end() {
+fn tool_times_pair_each_call_with_its_result() {
     use events::{ToolCall, ToolResult};
     let mut store = Fresh::new();
     let at =

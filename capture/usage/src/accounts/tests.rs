@@ -40,7 +40,7 @@ fn one() -> (World, SessionId) {
 }
 
 #[test]
-fn what_a_session_used_beside_its_calls_counts_once() {
+fn session_usage_beyond_its_calls_is_counted_once() {
     let (mut world, id) = one();
     let helper = world.session(Provider::Claude, "helper", "/p", Some(id));
     world.call(helper, DAY, &spent(OPUS, 500_000));
@@ -66,7 +66,7 @@ fn what_a_session_used_beside_its_calls_counts_once() {
 }
 
 #[test]
-fn what_an_account_tells_of_costs_is_spread_over_its_calls() {
+fn the_cost_of_an_account_is_spread_over_its_calls() {
     let (mut world, id) = one();
     world.call(id, NEXT, &spent(OPUS, 1_000_000));
     // Fast processing costs more than the list price.
@@ -77,7 +77,7 @@ fn what_an_account_tells_of_costs_is_spread_over_its_calls() {
 }
 
 #[test]
-fn a_model_without_a_price_costs_what_the_account_tells() {
+fn a_model_without_a_price_uses_the_cost_of_the_account() {
     let mut world = World::new();
     let id = world.session(Provider::Claude, "s", "/p", None);
     world.call(id, DAY, &spent("mystery", 100));
@@ -97,7 +97,7 @@ fn a_model_without_a_price_costs_what_the_account_tells() {
 }
 
 #[test]
-fn sums_that_cover_less_than_the_calls_say_nothing() {
+fn account_sums_that_do_not_cover_the_calls_are_ignored() {
     let (mut world, id) = one();
     world.call(id, DAY, &account(1, &[model(OPUS, 999_999, Some(1))]));
     assert_eq!(total(&world.report(&by(UsageBy::Day))), (1_000_000, Some(20.0), 0.0), "it went on after them");
@@ -108,7 +108,7 @@ fn sums_that_cover_less_than_the_calls_say_nothing() {
 }
 
 #[test]
-fn a_fork_in_the_same_process_has_the_sums_of_both() {
+fn a_fork_in_the_same_process_counts_only_usage_beyond_its_origin() {
     let (mut world, id) = one();
     world.call(id, DAY, &account(7, &[model(OPUS, 1_000_000, None)]));
     let fork = world.session(Provider::Claude, "fork", "/p", None);
@@ -127,7 +127,7 @@ fn a_fork_in_the_same_process_has_the_sums_of_both() {
 }
 
 #[test]
-fn a_fork_whose_origin_has_no_account_has_its_calls() {
+fn the_account_of_a_fork_includes_the_calls_of_its_origin() {
     let (mut world, id) = one();
     let fork = world.fork(Provider::Claude, "fork", "s");
     world.call(fork, NEXT, &account(7, &[model(OPUS, 1_250_000, None)]));
@@ -136,7 +136,7 @@ fn a_fork_whose_origin_has_no_account_has_its_calls() {
 }
 
 #[test]
-fn calls_that_telemetry_tells_count_where_the_transcript_lacks_them() {
+fn telemetry_calls_missing_from_the_transcript_are_counted() {
     let (mut world, id) = one();
     for n in [1_000_000, 50_000] {
         world.call(id, DAY, &told(model(OPUS, n, Some(n * 20_000))));

@@ -35,7 +35,7 @@ fn changed(minute: i64, to: State, reason: Option<Reason>) -> Event {
 }
 
 #[test]
-fn segments_go_on_while_the_state_stays_and_end_with_the_time() {
+fn segments_merge_equal_states_and_end_with_the_period() {
     let changes = [
         changed(0, State::Running, Some(Reason::Thinking)),
         changed(10, State::Running, Some(Reason::Tool)),
@@ -54,7 +54,7 @@ fn segments_go_on_while_the_state_stays_and_end_with_the_time() {
 }
 
 #[test]
-fn a_wait_counts_until_the_person_is_away() {
+fn waiting_time_counts_only_up_to_half_an_hour() {
     let zone = TimeZone::UTC;
     let day = 24 * 60;
     let changes = [
@@ -72,7 +72,7 @@ fn a_wait_counts_until_the_person_is_away() {
 }
 
 #[test]
-fn the_time_of_tools_is_that_of_their_calls_while_the_agent_ran() {
+fn tool_time_is_the_time_of_tool_calls_while_the_agent_was_running() {
     let changes = [
         changed(0, State::Running, Some(Reason::Thinking)),
         changed(20, State::WaitingApproval, Some(Reason::Tool)),
@@ -93,7 +93,7 @@ fn the_time_of_tools_is_that_of_their_calls_while_the_agent_ran() {
 }
 
 #[test]
-fn days_are_those_of_the_time_zone() {
+fn day_boundaries_follow_the_time_zone_across_dst() {
     let berlin = TimeZone::get("Europe/Berlin").unwrap();
     // The clocks went back on 2026-10-25, so the day had 25 hours.
     let begin = Timestamp::parse("2026-10-24T22:00:00Z").unwrap();
@@ -109,7 +109,7 @@ fn approval(tool: &str, waited_ms: u64, by: Option<DecidedBy>, state: ApprovalSt
 }
 
 #[test]
-fn waits_are_counted_by_who_ended_them() {
+fn approval_waits_are_counted_by_who_decided() {
     use ApprovalState::{Allowed, AnsweredElsewhere, Expired, Pending};
     let mut all = vec![
         approval("Bash", 500, Some(DecidedBy::Policy), Allowed),
@@ -132,7 +132,7 @@ fn waits_are_counted_by_who_ended_them() {
 }
 
 #[test]
-fn a_store_gives_its_lanes() {
+fn only_sessions_with_activity_in_the_period_get_a_lane() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = store::Writer::open(dir.path()).unwrap();
     let mut sessions = Vec::new();
@@ -157,7 +157,7 @@ fn a_store_gives_its_lanes() {
 }
 
 #[test]
-fn lanes_are_those_that_were_active_last_and_live_ones_are_always_among_them() {
+fn the_lane_limit_keeps_live_sessions_first_then_the_latest() {
     let end = at(1_000);
     let lane = |bits: u128, segments: &[(State, i64, i64)]| Lane {
         session_id: SessionId::from_bits(bits),

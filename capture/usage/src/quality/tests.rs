@@ -51,7 +51,7 @@ fn time_is_active_waiting_or_idle() {
 }
 
 #[test]
-fn latencies_are_ranks_of_what_people_answered() {
+fn latency_percentiles_are_nearest_rank_values() {
     let times: Vec<u64> = (1..=10).map(|n| n * 100).collect();
     let all = latency(None, times.clone());
     assert_eq!((all.answered, all.p50_ms, all.p90_ms), (10, 500, 900));
@@ -61,7 +61,7 @@ fn latencies_are_ranks_of_what_people_answered() {
 }
 
 #[test]
-fn a_store_without_turns_has_no_figures() {
+fn quality_is_reported_only_for_sessions_with_turns_in_the_period() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = store::Writer::open(dir.path()).unwrap();
     let id = SessionId::mint(at(1), Provider::Claude, "s");
@@ -88,7 +88,7 @@ fn a_store_without_turns_has_no_figures() {
 }
 
 #[test]
-fn loops_are_counted_where_turns_tell_them() {
+fn test_fix_loops_are_unknown_for_turns_that_did_not_record_them() {
     let old = Turn { test_fix_loops: None, ..turn(1, 0, 10, TurnOutcome::Completed) };
     let new = Turn { test_fix_loops: Some(3), ..turn(2, 20, 30, TurnOutcome::Completed) };
     let ended = |turns: &[Turn]| {

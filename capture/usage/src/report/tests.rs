@@ -101,7 +101,7 @@ fn world() -> (World, SessionId, SessionId) {
 }
 
 #[test]
-fn a_report_has_rows_by_what_was_asked_for() {
+fn a_report_has_rows_for_the_requested_grouping() {
     let (world, ..) = world();
     let of = |kind| rows(&world.report(&by(kind)));
     let row = |name: &str, tokens, cost| (name.to_owned(), tokens, cost);
@@ -137,7 +137,7 @@ fn a_report_has_rows_by_what_was_asked_for() {
 }
 
 #[test]
-fn days_are_those_of_the_time_zone() {
+fn calls_are_assigned_to_days_of_the_requested_time_zone() {
     let (world, ..) = world();
     let zone = |hours| UsageRequest { zone: TimeZone::fixed(jiff::tz::offset(hours)), ..by(UsageBy::Day) };
     let days = |hours| -> Vec<(String, u64)> {
@@ -197,7 +197,7 @@ fn blocks_begin_with_the_hour_of_their_first_call_and_last_five_hours() {
 }
 
 #[test]
-fn sessions_are_in_the_order_of_what_they_are_shown_with() {
+fn sessions_are_sorted_by_cost_including_subagents_then_by_tokens() {
     let mut world = World::new();
     let cheap = world.session(Provider::Claude, "cheap", "/src/one", None);
     let child = world.session(Provider::Claude, "child", "/src/one", Some(cheap));
@@ -238,7 +238,7 @@ fn a_report_is_limited_to_a_period_sessions_agents_and_projects() {
 }
 
 #[test]
-fn what_the_agent_reports_counts_before_the_price_table() {
+fn a_reported_cost_takes_precedence_over_the_price_table() {
     let mut world = World::new();
     let id = world.session(Provider::Claude, "s", "/p", None);
     world.call(id, "2026-11-01T00:00:00Z", &UsageReported { cost_nano_usd: Some(250_000_000), ..spent("mystery", 9) });
@@ -251,7 +251,7 @@ fn what_the_agent_reports_counts_before_the_price_table() {
 }
 
 #[test]
-fn the_part_of_the_input_from_the_cache() {
+fn the_cache_hit_rate_is_the_cached_share_of_the_input() {
     let mut world = World::new();
     let id = world.session(Provider::Claude, "s", "/p", None);
     assert_eq!(world.report(&by(UsageBy::Session)).total.cache_hit_rate, None);
@@ -268,7 +268,7 @@ fn the_part_of_the_input_from_the_cache() {
 }
 
 #[test]
-fn quotas_stand_beside_the_sums() {
+fn a_report_includes_the_quotas_of_the_selected_agents() {
     let mut world = World::new();
     let id = world.session(Provider::Codex, "s", "/p", None);
     let quota = QuotaReported { name: "primary".into(), used_permille: 915, ..QuotaReported::default() };
@@ -280,7 +280,7 @@ fn quotas_stand_beside_the_sums() {
 }
 
 #[test]
-fn sessions_that_name_each_other_as_parents_end() {
+fn a_session_that_is_its_own_parent_does_not_loop_forever() {
     let mut world = World::new();
     let own = SessionId::mint(Timestamp::from_millisecond(5), Provider::Claude, "s");
     let id = world.session(Provider::Claude, "s", "/p", Some(own));

@@ -41,7 +41,7 @@ fn hostile_texts_make_no_request_and_run_nothing() {
 
 #[test]
 #[ignore = "needs chromium"]
-fn an_address_names_leaf_and_entry() {
+fn the_url_selects_the_displayed_leaf_and_entry() {
     let dir = tempfile::tempdir().unwrap();
     let page = page(&tree(&format!("{HEADER}\n{BRANCHED}")));
     let check = |address: &str, entries: &[&str], target: Option<&str>| {
@@ -65,7 +65,7 @@ fn an_address_names_leaf_and_entry() {
 
 #[test]
 #[ignore = "needs chromium"]
-fn a_long_session_is_drawn_in_parts() {
+fn a_browser_renders_only_part_of_a_long_session() {
     let mut file = format!("{HEADER}\n");
     for n in 0..20_000 {
         let parent = if n == 0 { "null".to_owned() } else { format!("\"{:08x}\"", n - 1) };

@@ -18,7 +18,7 @@ fn silence_in_an_open_turn_is_still_work() {
 }
 
 #[test]
-fn a_call_the_agent_may_ask_about_is_believed_less_until_somebody_else_sees_it_run() {
+fn a_call_that_may_ask_has_low_confidence_until_the_screen_shows_work() {
     let call = || ToolCall { may_ask: true, ..tool_call("c", ToolKind::Execute, "sleep 500") };
     let believed = |seen: Option<Confidence>| {
         let mut steps = vec![on(0.0, prompt("go")), on(1.0, said(call()))];
@@ -33,7 +33,7 @@ fn a_call_the_agent_may_ask_about_is_believed_less_until_somebody_else_sees_it_r
 }
 
 #[test]
-fn long_silence_with_no_process_known_is_unknown() {
+fn a_long_silence_without_a_known_process_is_unknown() {
     let tape = check(
         &[on(0.0, prompt("go")), until(700.0)],
         &["0 turn 1 by prompt", "0 running thinking", "600 unknown lost"],
@@ -58,7 +58,7 @@ fn long_silence_with_no_process_known_is_unknown() {
 }
 
 #[test]
-fn sleep_is_no_silence() {
+fn time_asleep_does_not_count_as_silence() {
     let asleep = |seconds: i64| said(Annotation::asleep(seconds * 1_000)).by(Runtime);
     check(
         // Asleep for eight hours from the third second on.
@@ -77,7 +77,7 @@ fn sleep_is_no_silence() {
 }
 
 #[test]
-fn a_prompt_known_to_be_ready_is_never_idle() {
+fn a_session_with_a_ready_prompt_never_becomes_idle() {
     check(&[on(0.0, registry(Waiting)), until(9_000.0)], &["0 waiting new_session"]);
     check(
         &[on(0.0, prompt("go")), on(1.0, answer("ok")), on(1.0, registry(Waiting)), until(9_000.0)],
@@ -88,7 +88,7 @@ fn a_prompt_known_to_be_ready_is_never_idle() {
 }
 
 #[test]
-fn a_registry_that_has_one_word_for_both_is_told_which_it_is() {
+fn a_registry_wait_is_resolved_to_a_question_or_an_approval() {
     let asks = || call("q", ToolKind::Question, "Which color?");
     stands(
         &[on(0.0, prompt("go")), on(1.0, asks()), on(1.1, registry(WaitingApproval))],
@@ -112,7 +112,7 @@ fn a_registry_that_has_one_word_for_both_is_told_which_it_is() {
 }
 
 #[test]
-fn work_a_hook_told_of_is_doubted_after_a_while() {
+fn confidence_in_a_running_claim_of_a_hook_drops_over_time() {
     let steps = [on(0.0, prompt("go")), on(1.0, claims(Hook, Running)), until(31.0)];
     let mut tape = stands(&steps, "running thinking");
     assert_eq!(tape.state.view().status.confidence, Confidence::Medium, "its end may not have been told");
@@ -124,7 +124,7 @@ fn work_a_hook_told_of_is_doubted_after_a_while() {
 }
 
 #[test]
-fn a_program_nobody_can_read_stays_unknown() {
+fn a_program_with_an_unreadable_screen_stays_unknown() {
     let unreadable =
         signal(Pty, Confidence::Low, Claim::State { state: State::Unknown, reason: Some(Reason::NoEvidence) });
     let mut tape = stands(
@@ -135,7 +135,7 @@ fn a_program_nobody_can_read_stays_unknown() {
 }
 
 #[test]
-fn a_transcript_that_doubts_is_believed_no_more_than_it_says() {
+fn a_low_confidence_transcript_claim_lowers_the_status_confidence() {
     let weak = || signal(Transcript, Confidence::Low, Claim::State { state: Running, reason: Some(Reason::Tool) });
     let mut tape = stands(&[on(0.0, prompt("go")), on(1.0, weak())], "running tool");
     assert_eq!(tape.state.view().status.confidence, Confidence::Low, "a dialog may be open");
@@ -198,7 +198,7 @@ fn the_registry_beats_the_transcript() {
 }
 
 #[test]
-fn a_moment_of_work_at_a_ready_prompt_is_a_command_of_the_agents_own() {
+fn brief_work_at_a_ready_prompt_does_not_change_the_state() {
     let ready = || [on(0.0, prompt("go")), on(1.0, answer("done")), on(1.1, claims(Pty, Waiting))];
     let begun = ["0 turn 1 by prompt", "0 running thinking", "1 turn 1 completed", "1 waiting turn_complete"];
     // `/rename` of Claude Code: busy for 0.2 s.
@@ -215,7 +215,7 @@ fn a_moment_of_work_at_a_ready_prompt_is_a_command_of_the_agents_own() {
 }
 
 #[test]
-fn what_is_said_again_with_more_certainty_is_no_news() {
+fn repeating_a_claim_with_more_confidence_does_not_make_it_newer() {
     let works = |strength| signal(Pty, strength, Claim::State { state: Running, reason: Some(Reason::Thinking) });
     // The window title still shows work after the hook reported the end of a short turn.
     let steps = [
@@ -350,7 +350,7 @@ fn sub_agents_keep_their_parent_running() {
 }
 
 #[test]
-fn one_sub_agent_is_not_another() {
+fn claims_of_different_subagents_are_kept_apart() {
     let claim = |agent, state| claims(Transcript, state).of_agent(agent);
     let steps = [
         on(0.0, prompt("go")),
@@ -365,7 +365,7 @@ fn one_sub_agent_is_not_another() {
 }
 
 #[test]
-fn a_process_that_ends() {
+fn the_exit_reason_follows_from_how_the_process_ended() {
     let alive_and = |rest: &[Step]| [&[on(0.0, alive()), on(0.0, registry(Waiting))], rest].concat();
     let last = |steps: Vec<Step>| Tape::played(&steps).transitions().pop().unwrap();
     assert_eq!(last(alive_and(&[on(5.0, withdrawn(Registry)), on(5.1, gone())])), "5.1 exited clean");
@@ -398,7 +398,7 @@ fn a_process_that_ends() {
 }
 
 #[test]
-fn last_lines_that_are_read_after_the_end_of_the_process_end_the_turn() {
+fn lines_read_just_after_the_process_ended_still_end_the_turn() {
     let found = || signal(Process, Confidence::High, Claim::ProcessAlive { pid: PID, start_ticks: 7 });
     let exits = |reason| said(SessionExited { reason: Some(reason), code: Some(0) });
     // If the end was observed, or came with an exit code, the reason is concluded after the file was read.
@@ -429,7 +429,7 @@ fn last_lines_that_are_read_after_the_end_of_the_process_end_the_turn() {
 }
 
 #[test]
-fn a_goodbye_keeps_the_last_word_until_the_process_goes() {
+fn a_withdrawn_registry_entry_does_not_change_the_state_at_once() {
     let steps = [on(0.0, alive()), on(0.0, registry(Waiting)), on(5.0, withdrawn(Registry)), until(9.0)];
     stands(&steps, "waiting new_session");
     // The process stays, but its registry file is gone, so no source makes claims about it.
@@ -457,7 +457,7 @@ fn a_goodbye_keeps_the_last_word_until_the_process_goes() {
 }
 
 #[test]
-fn last_words_do_not_revive_but_a_prompt_does() {
+fn late_lines_do_not_revive_an_exited_session_but_a_prompt_does() {
     let ended = [on(0.0, alive()), on(1.0, prompt("go")), on(2.0, registry(Running)), on(3.0, gone())];
     let then = |step: Step| [&ended[..], &[step]].concat();
     let transitions = |step: Step| Tape::played(&then(step)).transitions()[6..].to_vec();
@@ -482,7 +482,7 @@ fn last_words_do_not_revive_but_a_prompt_does() {
 }
 
 #[test]
-fn what_was_written_before_the_end_revives_nothing() {
+fn lines_written_before_the_exit_do_not_revive_the_session() {
     let ended = [on(0.0, alive()), on(1.0, prompt("go")), on(2.0, registry(Running)), on(9.0, gone())];
     let then = |steps: &[Step]| [&ended[..], steps].concat();
     // No matter how late the file is read, and with which record.
@@ -509,7 +509,7 @@ fn what_was_written_before_the_end_revives_nothing() {
 }
 
 #[test]
-fn a_tool_that_runs_may_be_a_sub_agent() {
+fn a_running_tool_without_an_open_call_may_be_a_subagent() {
     let helper = || claims_why(Transcript, Running, Some(Reason::Subagents)).of_agent("a1");
     let sees = || claims_why(Pty, Running, Some(Reason::Tool));
     let steps = [on(0.0, prompt("go")), on(1.0, sees()), on(2.0, helper())];
@@ -529,7 +529,7 @@ fn and_call(steps: &[Step], tool: ToolKind) -> Vec<Step> {
 }
 
 #[test]
-fn a_claim_of_middling_strength_wins_when_the_turn_has_long_been_silent() {
+fn a_medium_claim_wins_after_a_long_silence_in_the_turn() {
     let ready = || signal(Pty, Confidence::Medium, Claim::State { state: Waiting, reason: None });
     check(
         &[on(0.0, prompt("go")), on(1.0, ready()), until(29.0), until(31.0)],
@@ -560,7 +560,7 @@ fn a_claim_holds_until_it_runs_out() {
 }
 
 #[test]
-fn many_claims_that_run_out_all_at_once() {
+fn claims_that_expire_in_one_advance_give_the_same_state_as_stepwise() {
     let mut steps = vec![on(0.0, prompt("go"))];
     for n in 0..STANDING_CLAIMS {
         let claim = Claim::State { state: if n % 2 == 0 { WaitingApproval } else { Running }, reason: None };
@@ -586,7 +586,7 @@ fn many_claims_that_run_out_all_at_once() {
 }
 
 #[test]
-fn a_submitted_prompt_is_worked_on_until_a_hook_says_otherwise() {
+fn a_submitted_prompt_is_running_until_the_claim_expires_or_is_replaced() {
     let begins = |seconds: f64| {
         let claim = Claim::State { state: State::Running, reason: Some(Reason::Thinking) };
         let signal = Signal {
@@ -610,7 +610,7 @@ fn a_submitted_prompt_is_worked_on_until_a_hook_says_otherwise() {
 }
 
 #[test]
-fn what_a_killed_process_left_in_the_registry_is_not_of_the_one_that_resumed_the_session() {
+fn a_leftover_registry_entry_does_not_affect_a_resumed_session() {
     let runs = |pid| signal(Registry, Confidence::High, Claim::ProcessAlive { pid, start_ticks: 7 });
     let ended = |pid| signal(Source::Process, Confidence::High, Claim::ProcessGone { pid, clean: false });
     let left = || [on(1.0, runs(11).dated(-900.0)), on(1.0, registry(Running).dated(-880.0))];

@@ -5,7 +5,7 @@ use PromptOrigin::{Steering, Wakeup};
 use State::{Running, Waiting, WaitingApproval};
 
 #[test]
-fn history_goes_by_its_own_clock() {
+fn history_events_use_their_recorded_times() {
     let history = [
         on(5_000.0, prompt("go").long_ago(0.0)),
         on(5_000.0, answer("ok").long_ago(10.0)),
@@ -34,7 +34,7 @@ fn history_goes_by_its_own_clock() {
 }
 
 #[test]
-fn history_told_behind_something_newer_keeps_its_times() {
+fn history_read_after_newer_events_keeps_its_times() {
     // The registry is read before the transcript.
     let steps = [
         on(5_000.0, alive().long_ago(0.0)),
@@ -78,7 +78,7 @@ fn history_told_behind_something_newer_keeps_its_times() {
 }
 
 #[test]
-fn what_is_live_goes_by_our_clock() {
+fn live_events_are_dated_by_the_local_clock() {
     let tape = Tape::new();
     let mut event = tape.event(10.0, &prompt("go"));
     event.created_at = at(-500.0);
@@ -101,7 +101,7 @@ fn lines_out_of_order_do_not_turn_the_clock_back() {
 }
 
 #[test]
-fn tokens_add_up() {
+fn tokens_are_summed_by_session_and_turn() {
     let steps = [
         on(0.0, prompt("go")),
         on(1.0, usage("m1", 100)),
@@ -128,7 +128,7 @@ fn tokens_add_up() {
 }
 
 #[test]
-fn what_a_turn_holds() {
+fn a_turn_records_prompt_text_counts_and_times() {
     let steps = [
         on(0.0, prompt("fix\nthe   build")),
         on(1.0, message("m1", "I look", Some(Stop::ToolUse))),
@@ -158,7 +158,7 @@ fn what_a_turn_holds() {
 }
 
 #[test]
-fn what_is_known_of_a_session() {
+fn a_session_records_directory_model_branch_and_title() {
     let started = SessionStarted {
         how: StartKind::New,
         cwd: Some("/p".into()),
@@ -196,7 +196,7 @@ fn what_is_known_of_a_session() {
 }
 
 #[test]
-fn forks_merges_and_rewinds() {
+fn forks_and_merges_are_recorded_but_rewinds_are_not_forks() {
     let forked = |from: &str| said(SessionForked { from: from.into(), ..SessionForked::default() });
     let from = |steps: &[Step]| Tape::played(steps).state.view().forked_from.clone();
     assert_eq!(from(&[on(0.0, forked("parent"))]).as_deref(), Some("parent"));
@@ -222,7 +222,7 @@ fn derived_events_only_move_the_sequence() {
 }
 
 #[test]
-fn three_lines_about_it() {
+fn the_summary_describes_current_and_recent_activity() {
     let current = |steps: &[Step]| Tape::played(steps).state.view().summary.current.clone().unwrap_or_default();
     let working = [on(0.0, prompt("fix the build")), on(1.0, call("c", ToolKind::Execute, "make"))];
     assert_eq!(current(&[]), "");
@@ -263,7 +263,7 @@ fn three_lines_about_it() {
 }
 
 #[test]
-fn what_was_done_lately() {
+fn the_recent_summary_lists_changed_files_commands_and_test_results() {
     let recent = |steps: &[Step]| Tape::played(steps).state.view().summary.recent.clone().unwrap_or_default();
     let edit = |at: f64, id: &str, file: &str| [on(at, call(id, ToolKind::Edit, file)), on(at, result(id))];
     let run = |at: f64, id: &str, command: &str, text: &str, outcome| {
@@ -330,7 +330,7 @@ fn the_title_is_the_last_task_unless_one_is_given() {
 }
 
 #[test]
-fn an_unknown_record_moves_nothing() {
+fn an_unrecognized_record_changes_no_state() {
     let unknown = said(Unrecognized { raw_kind: "new".into(), ..Unrecognized::default() });
     check(
         &[on(0.0, prompt("go")), on(1.0, answer("ok")), on(2.0, unknown)],
@@ -339,7 +339,7 @@ fn an_unknown_record_moves_nothing() {
 }
 
 #[test]
-fn failures_are_counted_by_their_sort() {
+fn failures_are_counted_by_kind() {
     let fails = |id: &str, text: &str, detail: bool| {
         says(text, ToolResult { call_id: id.into(), outcome: ToolOutcome::Error, detail, ..ToolResult::default() })
     };
@@ -371,7 +371,7 @@ fn failures_are_counted_by_their_sort() {
 }
 
 #[test]
-fn marks_are_the_users_and_no_sign_of_the_session() {
+fn user_marks_are_recorded_without_counting_as_activity() {
     let mark = |value: &str| on(50.0, note(Topic::Mark, value).by(Source::Runtime));
     let begins = || on(1.0, prompt("go"));
     let mut tape = Tape::played(&[begins(), mark("pinned"), mark("snoozed_until=2026-11-23T18:00:00Z")]);

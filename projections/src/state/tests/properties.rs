@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn many_small_steps_are_one_big_one(script in any_script(), gaps in vec(any_gap(), 0..12)) {
+    fn advancing_in_small_steps_equals_one_large_step(script in any_script(), gaps in vec(any_gap(), 0..12)) {
         let (mut stepped, mut by_deadline) = (Tape::played(&script), Tape::played(&script));
         let mut big = stepped.clone();
         let mut now = end_of(&script);
@@ -192,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn the_fold_of_the_log_is_the_live_state(history in any_history(), script in any_live_script()) {
+    fn replaying_the_log_reproduces_the_live_state(history in any_history(), script in any_live_script()) {
         let script = [history, script].concat();
         // The log contains the events and the conclusions; folding it draws the same conclusions again.
         let mut live = Tape::new();
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn a_snapshot_goes_on_as_the_state_would(script in any_script(), cut: prop::sample::Index) {
+    fn a_state_restored_from_a_snapshot_continues_identically(script in any_script(), cut: prop::sample::Index) {
         let cut = if script.is_empty() { 0 } else { cut.index(script.len()) };
         let mut through = Tape::played(&script);
         let mut resumed = Tape::played(&script[..cut]);
@@ -311,7 +311,7 @@ proptest! {
     }
 
     #[test]
-    fn an_event_is_told_the_turn_the_fold_puts_it_in(script in any_script()) {
+    fn turn_of_predicts_whether_an_event_opens_a_turn(script in any_script()) {
         let mut tape = Tape::new();
         for step in &script {
             if let Step::Event(seconds, said) = step {

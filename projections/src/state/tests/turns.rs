@@ -6,7 +6,7 @@ use Source::{Hook, Pty, Registry, Transcript};
 use State::{Running, Waiting, WaitingApproval};
 
 #[test]
-fn a_turn_from_prompt_to_exit() {
+fn a_session_passes_from_prompt_through_answer_to_exit() {
     check(
         &[
             on(0.0, alive()),
@@ -34,7 +34,7 @@ fn a_turn_from_prompt_to_exit() {
 }
 
 #[test]
-fn what_runs_is_said_while_it_runs() {
+fn the_status_names_the_first_open_tool_call() {
     let steps = [
         on(0.0, prompt("go")),
         on(1.0, message("m1", "", Some(Stop::ToolUse))),
@@ -51,7 +51,7 @@ fn what_runs_is_said_while_it_runs() {
 }
 
 #[test]
-fn how_a_turn_ended_is_why_it_waits() {
+fn the_outcome_of_a_turn_becomes_the_reason_for_waiting() {
     let ended = |end: TestEvent| [on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "ls")), on(2.0, end)];
     stands(&ended(ends(TurnOutcome::Interrupted)), "waiting interrupted");
     stands(&ended(ends(TurnOutcome::Denied)), "waiting denied");
@@ -72,7 +72,7 @@ fn how_a_turn_ended_is_why_it_waits() {
 }
 
 #[test]
-fn a_refused_call_that_does_not_end_the_turn() {
+fn a_blocked_call_counts_as_a_tool_error_and_the_turn_continues() {
     let mut tape = stands(
         &[
             on(0.0, prompt("go")),
@@ -87,7 +87,7 @@ fn a_refused_call_that_does_not_end_the_turn() {
 }
 
 #[test]
-fn an_error_that_is_tried_again() {
+fn a_retried_error_shows_retrying_until_the_answer() {
     let retry =
         says("overloaded", ErrorReported { class: ErrorClass::Provider, retrying: true, ..ErrorReported::default() });
     stands(&[on(0.0, prompt("go")), on(1.0, retry.clone())], "running retrying");
@@ -96,7 +96,7 @@ fn an_error_that_is_tried_again() {
 }
 
 #[test]
-fn the_class_of_an_error_may_come_after_the_end() {
+fn an_error_reported_after_the_turn_ended_refines_the_reason() {
     let steps = [on(0.0, prompt("go")), on(1.0, ends(TurnOutcome::Failed)), on(1.0, failure(ErrorClass::Quota))];
     check(
         &steps,
@@ -105,7 +105,7 @@ fn the_class_of_an_error_may_come_after_the_end() {
 }
 
 #[test]
-fn a_turn_the_agent_starts_itself() {
+fn the_agent_can_start_a_turn_without_a_user_prompt() {
     let first = [on(0.0, prompt("go")), on(1.0, answer("started in the background"))];
     let mut steps = first.to_vec();
     steps.extend([on(30.0, asks(Wakeup, "<task-notification>")), on(31.0, answer("it is done"))]);
@@ -141,7 +141,7 @@ fn a_turn_the_agent_starts_itself() {
 }
 
 #[test]
-fn a_command_of_the_agents_own() {
+fn a_slash_command_of_the_agent_is_a_turn() {
     let compacted = ContextCompacted { trigger: Some(CompactTrigger::Manual), ..ContextCompacted::default() };
     let steps = [on(0.0, asks(Command, "/compact")), on(9.0, said(compacted)), on(9.1, ends(TurnOutcome::Completed))];
     stands(&steps[..1], "running thinking");
@@ -149,7 +149,7 @@ fn a_command_of_the_agents_own() {
 }
 
 #[test]
-fn what_is_typed_while_it_works_belongs_to_the_turn() {
+fn a_steering_message_belongs_to_the_open_turn() {
     let steps = [on(0.0, prompt("go")), on(1.0, asks(Steering, "faster")), on(2.0, answer("ok"))];
     let mut tape =
         check(&steps, &["0 turn 1 by prompt", "0 running thinking", "2 turn 1 completed", "2 waiting turn_complete"]);
@@ -161,7 +161,7 @@ fn what_is_typed_while_it_works_belongs_to_the_turn() {
 }
 
 #[test]
-fn the_next_prompt_ends_a_turn_whose_end_nobody_saw() {
+fn the_next_prompt_supersedes_a_turn_whose_end_was_not_seen() {
     check(
         &[on(0.0, prompt("one")), on(5.0, prompt("two")), on(6.0, answer("ok"))],
         &[
@@ -176,7 +176,7 @@ fn the_next_prompt_ends_a_turn_whose_end_nobody_saw() {
 }
 
 #[test]
-fn the_turn_an_event_belongs_to() {
+fn an_event_is_assigned_to_the_open_a_new_or_no_turn() {
     let turn_of = |steps: &[Step], seconds: f64, said: TestEvent| {
         let tape = Tape::played(steps);
         let event = tape.event(seconds, &said);
@@ -227,7 +227,7 @@ fn the_turn_an_event_belongs_to() {
 }
 
 #[test]
-fn the_conversation_says_which_error_it_was_when_others_blur_it() {
+fn an_error_class_takes_precedence_over_a_vaguer_screen_claim() {
     let failed = claims_why(Pty, Waiting, Some(Reason::Error));
     for (class, expected) in [
         (ErrorClass::Auth, "waiting auth"),
@@ -240,7 +240,7 @@ fn the_conversation_says_which_error_it_was_when_others_blur_it() {
 }
 
 #[test]
-fn the_conversation_says_how_a_turn_ended_when_others_blur_it() {
+fn a_turn_outcome_takes_precedence_over_a_vaguer_hook_claim() {
     let rests = |reason| claims_why(Hook, Waiting, Some(reason));
     for (hook, ended, expected) in [
         (Reason::Interrupted, TurnOutcome::Denied, "waiting denied"),
@@ -284,7 +284,7 @@ fn may_end(seconds: f64, strength: Confidence) -> TestEvent {
 }
 
 #[test]
-fn a_text_that_may_be_the_last_ends_the_turn_when_nothing_follows() {
+fn a_possible_last_message_ends_the_turn_if_nothing_follows() {
     let begins = || vec![on(0.0, prompt("go")), on(2.0, message("m", "done", None))];
     let opened = ["0 turn 1 by prompt", "0 running thinking"];
     let with = |rest: &[Step]| [begins(), rest.to_vec()].concat();
@@ -324,7 +324,7 @@ fn a_text_that_may_be_the_last_ends_the_turn_when_nothing_follows() {
 }
 
 #[test]
-fn a_ready_prompt_against_an_open_turn_gives_it_up() {
+fn a_ready_prompt_times_out_the_open_turn() {
     let steps = [on(0.0, prompt("go")), on(1.0, registry(Waiting)), until(3.9), until(4.0)];
     check(&steps, &["0 turn 1 by prompt", "0 running thinking", "1 waiting turn_complete", "4 turn 1 timed_out"]);
     // Back to work within the grace period.
@@ -350,7 +350,7 @@ fn a_restated_prompt_opens_no_turn() {
 }
 
 #[test]
-fn an_answer_ends_what_a_claim_of_the_transcript_began() {
+fn an_answer_ends_work_claimed_by_the_transcript() {
     // Work that no prompt announced (a compaction, a retry): the transcript reports that it runs.
     let begun = on(0.0, claims_why(Transcript, Running, Some(Reason::Compacting)));
     stands(std::slice::from_ref(&begun), "running compacting");
@@ -378,7 +378,7 @@ fn a_background_command_leaves_no_open_call() {
 /// For an agent whose files are not read: an observed prompt begins a turn and sets a title, claims no work, and the
 /// turn ends when the screen waits again.
 #[test]
-fn turns_as_the_terminal_shows_them() {
+fn turns_are_derived_from_screen_and_typed_prompts_without_a_transcript() {
     let typed = |text: &str| prompt(text).restated().by(Source::Pty);
     let screen = |state| claims(Source::Pty, state);
     let steps = [
@@ -410,7 +410,7 @@ fn turns_as_the_terminal_shows_them() {
 }
 
 #[test]
-fn of_a_long_answer_a_turn_has_the_beginning_and_the_end() {
+fn a_turn_keeps_the_beginning_and_end_of_a_long_answer() {
     let part = |n: u32| format!("part {n} {}", "and so on ".repeat(60));
     let delta = |n: u32, stop| {
         let message_id = Some("m".into());
@@ -430,7 +430,7 @@ fn of_a_long_answer_a_turn_has_the_beginning_and_the_end() {
 }
 
 #[test]
-fn a_session_that_a_program_runs_waits_for_nobody() {
+fn a_headless_session_is_idle_after_its_turn() {
     let started = |headless| said(SessionStarted { headless: Some(headless), ..SessionStarted::default() });
     let hook = || claims_why(Source::Hook, State::Waiting, Some(Reason::TurnComplete));
     let steps = [on(0.0, started(true)), on(1.0, prompt("judge it")), on(2.0, answer("yes"))];
@@ -450,7 +450,7 @@ fn a_session_that_a_program_runs_waits_for_nobody() {
 }
 
 #[test]
-fn a_session_that_a_program_ran_has_exited_once_it_is_silent_without_a_process() {
+fn a_silent_headless_session_without_a_process_has_exited() {
     let started = |headless| said(SessionStarted { headless: Some(headless), ..SessionStarted::default() });
     let steps = |headless| [on(0.0, started(headless)), on(1.0, prompt("judge it")), on(2.0, answer("yes"))];
     let later = [until(602.0)];
@@ -463,7 +463,7 @@ fn a_session_that_a_program_ran_has_exited_once_it_is_silent_without_a_process()
 }
 
 #[test]
-fn a_rewind_marks_the_turns_that_it_takes_back() {
+fn a_rewind_marks_the_removed_turns_as_taken_back() {
     let turns = || {
         ["one", "two", "three"].into_iter().enumerate().flat_map(|(n, text)| {
             let at = n as f64 * 10.0;

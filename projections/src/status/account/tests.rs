@@ -61,7 +61,7 @@ fn rule_of(held: &[StandingClaim]) -> DecidingRule {
 }
 
 #[test]
-fn every_rule_is_named() {
+fn every_deciding_rule_can_be_reported() {
     use Confidence::{High, Low, Medium};
     use Source::{Hook, Pty, Registry};
     use State::{Running, Waiting};
@@ -95,7 +95,7 @@ fn every_rule_is_named() {
 }
 
 #[test]
-fn what_does_not_count_is_told_too() {
+fn claims_not_yet_valid_or_expired_are_listed() {
     let later = StandingClaim {
         holds_from: Some(NOW.plus_ms(500)),
         ..held(Source::Hook, State::WaitingApproval, Confidence::High, 0)
@@ -132,7 +132,7 @@ fn any_held() -> impl Strategy<Value = StandingClaim> {
 
 proptest! {
     #[test]
-    fn the_account_is_that_of_the_decision(held in proptest::collection::vec(any_held(), 0..6)) {
+    fn the_account_agrees_with_the_decision_for_any_claims(held in proptest::collection::vec(any_held(), 0..6)) {
         let account = told(&Conversation::default(), &held, Process::Unseen);
         prop_assert_eq!(account.claims.len(), held.len() + 1, "no claim is left out, none is told twice");
     }

@@ -83,7 +83,7 @@ fn blocks(n: u32) -> Vec<u32> {
 }
 
 #[test]
-fn what_one_request_wrote_the_next_one_reads() {
+fn the_next_request_is_predicted_to_read_what_was_written() {
     let mut requests = Requests::new(MARKERS);
     let first = requests.send(&blocks(4), &[1, 3], 0);
     assert_eq!(first.forecast.prediction, CachePrediction { read: 0, write: 4000, hit: None });
@@ -100,7 +100,7 @@ fn what_one_request_wrote_the_next_one_reads() {
 }
 
 #[test]
-fn a_retry_reads_as_if_it_were_the_first_one() {
+fn a_retry_after_a_failed_request_predicts_the_same_cache_read() {
     let mut requests = Requests::new(MARKERS);
     let first = requests.send(&blocks(4), &[1, 3], 0);
     requests.end(&first, [0, 0, 4000]);
@@ -184,7 +184,7 @@ fn every_miss_has_its_cause() {
 }
 
 #[test]
-fn a_prefix_that_is_too_short_is_said_to_be() {
+fn a_prefix_below_the_minimum_is_reported_as_the_cause_of_a_miss() {
     let rules = CacheRules::Markers { lookback: 20, min_tokens: 4096, ttl_ms: 300_000, long_ttl_ms: 3_600_000 };
     let mut requests = Requests::new(rules);
     let first = requests.send(&blocks(2), &[1], 0);
@@ -199,7 +199,7 @@ fn a_prefix_that_is_too_short_is_said_to_be() {
 }
 
 #[test]
-fn small_shortfalls_are_rounding() {
+fn small_shortfalls_of_cached_tokens_are_not_a_miss() {
     let mut requests = Requests::new(MARKERS);
     let first = requests.send(&blocks(100), &[1, 99], 0);
     requests.end(&first, [0, 0, 100_000]);
@@ -210,7 +210,7 @@ fn small_shortfalls_are_rounding() {
 }
 
 #[test]
-fn a_read_keeps_an_entry_for_longer() {
+fn reading_a_cache_entry_extends_its_lifetime() {
     let mut requests = Requests::new(MARKERS);
     let first = requests.send(&blocks(10), &[1, 9], 0);
     requests.end(&first, [0, 0, 10_000]);
@@ -236,7 +236,7 @@ fn prefixes_are_cached_in_steps() {
 }
 
 #[test]
-fn the_long_time_to_live_is_chosen_by_the_pauses() {
+fn recent_pauses_decide_whether_the_long_ttl_is_cheaper() {
     let with_pauses = |pauses: &[i64]| {
         let mut requests = Requests::new(MARKERS);
         let mut now_ms = 0;
@@ -259,7 +259,7 @@ fn the_long_time_to_live_is_chosen_by_the_pauses() {
 }
 
 #[test]
-fn the_points_of_a_request_are_its_marks_its_prefix_and_its_end() {
+fn a_request_stores_chain_points_for_prefix_markers_and_end() {
     let mut requests = Requests::new(MARKERS);
     let sent = requests.send(&blocks(9), &[4, 6], 0);
     let points: Vec<(usize, bool)> = sent.sent.chain.iter().map(|point| (point.at, point.is_marked)).collect();

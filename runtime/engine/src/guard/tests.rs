@@ -40,7 +40,7 @@ fn stopped(calls: impl IntoIterator<Item = String>) -> Option<usize> {
 }
 
 #[test]
-fn the_third_is_noted_and_the_fifth_pauses() {
+fn the_third_identical_call_is_noted_and_the_fifth_pauses() {
     use LoopVerdict::{Fine, Note, Pause};
     assert_eq!(verdicts((0..5).map(|_| call("a", "x"))), [Fine, Fine, Note(3), Fine, Pause]);
     let broken = ["a", "a", "b", "a", "a"].map(|name| call(name, name));
@@ -48,7 +48,7 @@ fn the_third_is_noted_and_the_fifth_pauses() {
 }
 
 #[test]
-fn what_comes_in_turn_counts_alike() {
+fn a_cycle_of_any_period_pauses_after_the_same_number_of_rounds() {
     for period in 1..=PERIOD {
         let calls = (0..200).map(|n| call(&format!("c{}", n % period), &format!("r{}", n % period)));
         assert_eq!(stopped(calls), Some(PAUSE * period), "a cycle of {period}");
@@ -75,7 +75,7 @@ fn progress_is_never_a_loop() {
 }
 
 #[test]
-fn varied_arguments_are_found_by_their_results() {
+fn calls_with_varied_arguments_are_a_loop_if_their_results_repeat() {
     let found = stopped((0..200).map(|n| call(&format!("cat a.py # try {n}"), "text")));
     assert_eq!(found, Some(PAUSE_RESULTS));
     let two = stopped((0..200).map(|n| call(&format!("cat {n}"), if n % 2 == 0 { "a" } else { "b" })));
@@ -87,7 +87,7 @@ fn varied_arguments_are_found_by_their_results() {
 }
 
 #[test]
-fn each_cycle_of_the_same_results_is_told_once_before_it_ends() {
+fn a_cycle_of_equal_results_is_noted_once_before_the_pause() {
     for period in 1..=PERIOD {
         let told = verdicts((0..60).map(|n| call(&format!("cat {n}"), &format!("r{}", n % period))));
         let calls = NOTE_RESULTS.max(NOTE * period);
@@ -116,7 +116,7 @@ fn refused_calls_are_a_loop_only_if_they_are_the_same() {
 }
 
 #[test]
-fn what_waits_is_slowed_down_and_never_ended() {
+fn polling_calls_are_slowed_down_and_never_paused() {
     let waits = |calls: Vec<String>| -> Vec<u64> {
         let verdicts = verdicts(calls);
         assert!(!verdicts.contains(&LoopVerdict::Pause), "{verdicts:?}");
@@ -138,7 +138,7 @@ fn what_waits_is_slowed_down_and_never_ended() {
 }
 
 #[test]
-fn what_only_names_a_wait_is_a_loop() {
+fn a_command_that_only_mentions_sleep_is_a_loop() {
     assert_eq!(stopped((0..50).map(|_| timed("grep sleep a.c", "none", 3, true))), Some(PAUSE));
     // A call that takes long may be waiting and gets more repetitions.
     assert_eq!(stopped((0..50).map(|_| timed("./await-job", "queued", 9_000, false))), Some(PAUSE_SLOW));
@@ -146,7 +146,7 @@ fn what_only_names_a_wait_is_a_loop() {
 }
 
 #[test]
-fn a_cycle_with_a_slow_call_is_given_as_many_rounds_as_the_call_alone() {
+fn a_cycle_with_a_slow_call_gets_the_rounds_of_a_slow_call() {
     for period in 1..=PERIOD {
         let slow = (0..200).map(|n| match n % period {
             0 => timed("./await-job", "queued", 9_000, false),
@@ -160,7 +160,7 @@ fn a_cycle_with_a_slow_call_is_given_as_many_rounds_as_the_call_alone() {
 }
 
 #[test]
-fn the_order_of_arguments_does_not_count() {
+fn the_identity_of_a_call_ignores_argument_order_and_times() {
     let ab = Object::new().with("a", "1").with("b", "2");
     let ba = Object::new().with("b", "2").with("a", "1");
     let of = |tool: &str, arguments: &Object, text: &str| identity(tool, arguments, &output(text));

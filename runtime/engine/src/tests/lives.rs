@@ -4,7 +4,7 @@ use super::world::*;
 use crate::{entries::*, *};
 
 #[test]
-fn a_turn_of_text_is_written_before_anything_is_sent() {
+fn a_text_only_turn_is_recorded_and_ends_done() {
     let mut world = World::new();
     assert!(world.file().is_empty());
     world.prompt("p1", "hello");
@@ -26,7 +26,7 @@ fn a_turn_of_text_is_written_before_anything_is_sent() {
 }
 
 #[test]
-fn reads_run_at_once_and_writers_one_by_one_in_the_order_of_the_model() {
+fn reads_run_concurrently_and_writes_one_at_a_time_in_order() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.want(&[("a", "read", "1"), ("b", "read", "2"), ("c", "write", "3"), ("d", "bash", "4"), ("e", "read", "5")]);
@@ -75,7 +75,7 @@ fn at_most_eight_reads_run_at_once() {
 }
 
 #[test]
-fn what_is_not_allowed_is_said_in_words_that_differ() {
+fn denied_and_unanswered_calls_get_distinct_result_texts() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.want(&[("a", "bash", "1"), ("b", "bash", "2"), ("c", "ask", "3"), ("d", "ask", "4")]);
@@ -110,7 +110,7 @@ fn a_call_without_effect_is_answered_by_its_tool_and_never_run() {
 }
 
 #[test]
-fn arguments_that_were_allowed_are_those_that_run() {
+fn a_call_runs_with_the_arguments_of_its_decision() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.want(&[("a", "bash", "git status")]);
@@ -123,7 +123,7 @@ fn arguments_that_were_allowed_are_those_that_run() {
 }
 
 #[test]
-fn calls_that_cannot_be_run_get_a_result_all_the_same() {
+fn malformed_invalid_and_excess_calls_get_an_error_result() {
     let mut world = World::new();
     world.prompt("p1", "go");
     let malformed = session_tree::Object::new()
@@ -148,7 +148,7 @@ fn calls_that_cannot_be_run_get_a_result_all_the_same() {
 }
 
 #[test]
-fn what_a_call_makes_is_there_for_those_behind_it() {
+fn later_calls_are_inspected_again_after_an_earlier_call_ran() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.want(&[("a", "bash", "touch x"), ("b", "read", "x"), ("c", "read", "y")]);
@@ -174,7 +174,7 @@ fn what_a_call_makes_is_there_for_those_behind_it() {
 }
 
 #[test]
-fn a_steer_lands_between_tools_and_what_waited_is_not_run() {
+fn a_steering_message_lands_between_calls_and_skips_waiting_ones() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.want(&[("a", "bash", "1"), ("b", "bash", "2")]);
@@ -203,7 +203,7 @@ fn a_steer_lands_between_tools_and_what_waited_is_not_run() {
 }
 
 #[test]
-fn a_steer_that_comes_with_the_last_answer_goes_on_with_the_turn() {
+fn a_steering_message_during_the_last_answer_extends_the_turn() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.give(EngineInput::Queue { kind: QueueKind::Steer, message: person("s1", "also this") });
@@ -216,7 +216,7 @@ fn a_steer_that_comes_with_the_last_answer_goes_on_with_the_turn() {
 }
 
 #[test]
-fn queued_messages_survive_a_crash_and_wait_for_a_person() {
+fn queued_messages_survive_a_crash_and_wait_for_resume() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.give(EngineInput::Queue { kind: QueueKind::FollowUp, message: person("f1", "next") });
@@ -234,7 +234,7 @@ fn queued_messages_survive_a_crash_and_wait_for_a_person() {
 }
 
 #[test]
-fn the_queue_has_limits_and_every_refusal_a_reason() {
+fn the_queue_refuses_invalid_messages_with_a_reason() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.give(EngineInput::Prompt(person("p2", "me too")));
@@ -299,7 +299,7 @@ fn an_answer_that_was_aborted_keeps_its_text_and_loses_its_calls() {
 }
 
 #[test]
-fn a_pause_stops_before_the_next_call_and_goes_on_there() {
+fn a_pause_takes_effect_before_the_next_call_and_resume_continues() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.want(&[("a", "bash", "1"), ("b", "bash", "2")]);
@@ -321,7 +321,7 @@ fn a_pause_stops_before_the_next_call_and_goes_on_there() {
 }
 
 #[test]
-fn the_mode_plan_denies_without_asking_and_auto_is_refused() {
+fn plan_mode_denies_writes_without_asking_and_auto_mode_is_refused() {
     let mut world = World::new();
     let grant = ModeGrant { by: "ann".to_owned(), audit: Some(7) };
     world.give(EngineInput::SetMode { mode: SessionMode::Auto, grant: grant.clone() });
@@ -352,7 +352,7 @@ fn the_mode_plan_denies_without_asking_and_auto_is_refused() {
 }
 
 #[test]
-fn what_is_not_built_yet_is_refused() {
+fn compact_undo_and_redo_are_refused_as_not_available() {
     let mut world = World::new();
     for input in [EngineInput::Compact, EngineInput::Undo, EngineInput::Redo] {
         world.give(input);
@@ -389,7 +389,7 @@ fn the_context_is_written_once_a_day_and_for_each_model() {
 }
 
 #[test]
-fn the_prefix_is_that_of_the_version_that_began_the_session() {
+fn a_session_keeps_the_system_prompt_and_tools_it_began_with() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.say("ok");
@@ -406,7 +406,7 @@ fn the_prefix_is_that_of_the_version_that_began_the_session() {
 }
 
 #[test]
-fn every_request_is_a_row_with_what_was_foreseen_and_what_came() {
+fn every_request_records_predicted_and_actual_cache_reads() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.answer([call_block("a", "read", "1"), usage(10, 0, 90), AnswerEvent::Ended(AnswerEnd::ToolUse)]);

@@ -203,7 +203,7 @@ proptest! {
 
     /// Laws 1 and 2, pairing, order, and an abort from every state. The world checks them at every step.
     #[test]
-    fn the_laws_hold_in_every_life(events in events()) {
+    fn any_input_sequence_keeps_the_engine_invariants(events in events()) {
         let mut world = World::new();
         for (n, event) in events.iter().enumerate() {
             happen(&mut world, event, n);

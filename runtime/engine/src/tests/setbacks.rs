@@ -4,7 +4,7 @@ use super::world::*;
 use crate::{entries::*, *};
 
 #[test]
-fn a_broken_stream_is_repeated_with_another_number() {
+fn a_broken_stream_is_retried_with_a_new_request_number() {
     let mut world = World::new();
     world.prompt("p1", "go");
     let failure = |kind| {
@@ -33,7 +33,7 @@ fn a_broken_stream_is_repeated_with_another_number() {
 }
 
 #[test]
-fn failures_that_do_not_pass_end_the_turn_with_the_reason() {
+fn permanent_failures_end_the_turn_with_the_reason() {
     let mut world = World::new();
     world.prompt("p1", "go");
     let message = "set ANTHROPIC_API_KEY".to_owned();
@@ -59,7 +59,7 @@ fn failures_that_do_not_pass_end_the_turn_with_the_reason() {
 }
 
 #[test]
-fn a_long_wait_that_a_provider_asks_for_is_a_pause_that_ends_by_itself() {
+fn a_long_retry_delay_pauses_the_turn_and_resumes_automatically() {
     let mut world = World::new();
     world.prompt("p1", "go");
     let wait_ms = limits::RETRY_AFTER_MS * 3;
@@ -81,7 +81,7 @@ fn a_long_wait_that_a_provider_asks_for_is_a_pause_that_ends_by_itself() {
 }
 
 #[test]
-fn an_empty_answer_is_asked_for_again_once() {
+fn an_empty_answer_is_retried_once_per_turn() {
     let mut world = World::new();
     let empty = || {
         let thought = session_tree::Object::new().with("type", "thinking").with("thinking", "hm");
@@ -177,7 +177,7 @@ fn limits_pause_before_the_request_that_would_exceed_them() {
 }
 
 #[test]
-fn a_limit_of_costs_needs_a_price() {
+fn a_cost_limit_without_a_price_pauses_before_the_first_request() {
     let mut world = World::with(EngineSetup {
         limits: SpendLimits { cost_nano_usd: Some(1), ..SpendLimits::default() },
         model: ModelChoice { is_priced: false, ..model("m1") },
@@ -202,7 +202,7 @@ fn a_stream_ends_when_the_time_is_up() {
 }
 
 #[test]
-fn a_full_disk_stops_before_the_effect_and_goes_on_by_itself() {
+fn a_full_disk_delays_the_next_effect_until_there_is_space() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.want(&[("a", "bash", "1")]);
@@ -227,7 +227,7 @@ fn a_full_disk_stops_before_the_effect_and_goes_on_by_itself() {
 }
 
 #[test]
-fn what_was_running_when_the_process_died_is_never_run_again() {
+fn a_call_running_during_a_crash_is_never_run_again() {
     let mut world = World::new();
     world.prompt("p1", "go");
     world.want(&[("a", "read", "1"), ("b", "bash", "2"), ("c", "bash", "3")]);
@@ -270,7 +270,7 @@ fn an_answer_that_was_complete_ends_its_turn_after_a_crash() {
 }
 
 #[test]
-fn a_disk_that_is_full_at_any_entry_stops_what_would_follow_from_it() {
+fn a_turn_completes_after_a_full_disk_at_any_entry() {
     let (mut stopped, mut entries) = (0, 0);
     for fit in 0..40 {
         let mut world = World::new();
@@ -308,7 +308,7 @@ fn a_disk_that_is_full_at_any_entry_stops_what_would_follow_from_it() {
 }
 
 #[test]
-fn a_file_that_another_program_touched_ends_the_session_with_the_reason() {
+fn a_session_file_changed_by_another_program_ends_the_session() {
     // At any entry: before the message is in the file, while waiting for an answer, before and after a call.
     for fit in 0..24 {
         let mut world = World::new();
@@ -352,7 +352,7 @@ fn a_file_that_another_program_touched_ends_the_session_with_the_reason() {
 }
 
 #[test]
-fn an_abort_while_the_disk_is_full_is_told_at_once_and_again_once_it_is_written() {
+fn an_abort_on_a_full_disk_is_reported_at_once_and_again_when_written() {
     // At any entry, also before the message is in the file.
     for fit in 0..20 {
         let mut world = World::new();
@@ -391,7 +391,7 @@ fn an_abort_while_the_disk_is_full_is_told_at_once_and_again_once_it_is_written(
 }
 
 #[test]
-fn the_model_learns_who_ended_an_answer() {
+fn the_model_is_told_whether_the_user_or_a_shutdown_ended_its_answer() {
     for (input, outcome, remark) in [
         (EngineInput::Abort, TurnOutcome::Aborted, "The user interrupted"),
         (EngineInput::Stop, TurnOutcome::Interrupted, "session was closed"),
@@ -412,7 +412,7 @@ fn the_model_learns_who_ended_an_answer() {
 }
 
 #[test]
-fn a_long_wait_says_whether_it_is_a_quota() {
+fn the_pause_reason_of_a_long_retry_delay_follows_the_failure_kind() {
     for (kind, why) in [
         (FailureKind::Quota, PauseReason::Quota),
         (FailureKind::Rate, PauseReason::Quota),
@@ -429,7 +429,7 @@ fn a_long_wait_says_whether_it_is_a_quota() {
 }
 
 #[test]
-fn a_poll_is_slowed_down_and_goes_on() {
+fn repeated_polling_is_slowed_down_and_never_paused() {
     let mut world = World::new();
     world.prompt("p1", "go");
     let poll = |world: &mut World| {
@@ -478,7 +478,7 @@ fn a_poll_is_slowed_down_and_goes_on() {
 }
 
 #[test]
-fn what_the_user_interrupted_stays_in_the_history() {
+fn an_interrupted_answer_stays_in_the_history_with_a_note() {
     let mut world = World::new();
     world.prompt("p1", "explain");
     let thought = session_tree::Object::new().with("type", "thinking").with("thinking", "hm");
@@ -519,7 +519,7 @@ fn what_the_user_interrupted_stays_in_the_history() {
 }
 
 #[test]
-fn an_id_that_comes_again_in_a_later_answer_is_another_one() {
+fn duplicate_or_empty_call_ids_are_made_unique() {
     let mut world = World::new();
     world.prompt("p1", "go");
     for n in 0..3 {
@@ -549,7 +549,7 @@ fn an_id_that_comes_again_in_a_later_answer_is_another_one() {
 }
 
 #[test]
-fn a_context_that_fills_is_said_once_for_each_share() {
+fn a_filling_context_is_reported_once_per_threshold() {
     let mut setup = setup();
     setup.model.window = Some(1_000);
     let mut world = World::with(setup);

@@ -63,7 +63,7 @@ fn check(messages: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn what_failed_and_what_says_nothing_is_left_out() {
+fn failed_and_empty_messages_are_not_sent() {
     check(
         &["s:sys", "c:today", "u:hello", "error:half", "aborted:x<1>", "think:hm", "a:", "a:ok", "u: ", "u:more"],
         &["u:today", "u:hello", "a:x", "u:[The user interrupted this answer here.]", "a:ok", "u:more"],
@@ -71,7 +71,7 @@ fn what_failed_and_what_says_nothing_is_left_out() {
 }
 
 #[test]
-fn calls_and_results_are_pairs_in_the_order_of_the_calls() {
+fn every_call_is_paired_with_one_result_in_call_order() {
     check(&["u:go", "a:<1 2>", "t:1", "t:2", "a:ok"], &["u:go", "a:<1><2>", "t:1", "t:2", "a:ok"]);
     // A result is missing at the end, at the start, or altogether; one is superfluous.
     check(&["u:go", "a:<1 2>", "t:1", "u:on"], &["u:go", "a:<1><2>", "t:1", "t:lost 2", "u:on"]);
@@ -99,7 +99,7 @@ fn check_markers(messages: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn the_last_two_sides_are_marked() {
+fn cache_markers_are_set_on_the_last_two_messages() {
     check_markers(&[], &[]);
     check_markers(&["c:today", "u:go"], &["1.0"]);
     check_markers(&["c:today"], &[]);
@@ -110,7 +110,7 @@ fn the_last_two_sides_are_marked() {
 }
 
 #[test]
-fn a_long_answer_gets_a_third_mark_within_reach() {
+fn a_long_answer_gets_an_additional_cache_marker() {
     let ids: Vec<String> = (0..24).map(|n| format!("c{n}")).collect();
     let results: Vec<String> = ids.iter().map(|id| format!("t:{id}")).collect();
     let answer = format!("a:text<{}>", ids.join(" "));
@@ -125,7 +125,7 @@ fn a_long_answer_gets_a_third_mark_within_reach() {
 }
 
 #[test]
-fn thoughts_bear_no_mark() {
+fn thinking_blocks_get_no_cache_marker() {
     let mut tree = tree(&["u:go"]);
     let text = Object::new().with("type", "text").with("text", "so");
     let thought = Object::new().with("type", "thinking").with("thinking", "hm");

@@ -139,7 +139,7 @@ fn answers(url: &str, clock: Arc<dyn SessionClock>) -> ModelAnswers {
 }
 
 #[test]
-fn a_file_is_written_and_edited_and_the_cache_is_foreseen() {
+fn a_session_runs_file_tools_and_predicts_cache_reads() {
     let dir = tempfile::tempdir().unwrap();
     let workspace = dir.path().join("workspace");
     std::fs::create_dir(&workspace).unwrap();
@@ -234,7 +234,7 @@ fn a_file_is_written_and_edited_and_the_cache_is_foreseen() {
 }
 
 #[test]
-fn marks_stand_where_the_engine_wants_them() {
+fn cache_markers_are_placed_as_the_engine_requests() {
     let clock: Arc<dyn SessionClock> = Arc::new(Clock::default());
     let mut answers = answers("http://127.0.0.1:9", clock);
     let mut tree = Tree::new(session_tree::SessionHeader::new("/w", None, Stamp { now_ms: 0, random: 1 }), Vec::new());
@@ -272,7 +272,7 @@ fn marks_stand_where_the_engine_wants_them() {
 }
 
 #[test]
-fn a_session_that_let_its_texts_go_sends_the_same_bytes() {
+fn a_session_with_released_texts_sends_the_same_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let clock: Arc<dyn SessionClock> = Arc::new(Clock::default());
     let new = || answers("http://127.0.0.1:9", Arc::clone(&clock));

@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_before_a_call_is_told_and_the_answer_is_not() {
+    fn text_before_a_call_is_printed_but_the_final_answer_is_not() {
         let mut out = Vec::new();
         let mut progress = PrintProgress::new(&mut out, PrintDetail::All, CLOCK);
         let mut tell = |update: SessionUpdate| progress.print(&update);
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_not_run_is_named_with_the_whole_reason() {
+    fn a_call_that_was_not_run_prints_the_full_reason() {
         let mut out = Vec::new();
         let mut progress = PrintProgress::new(&mut out, PrintDetail::All, CLOCK);
         let block = |text: &str| SessionUpdate::Frame(Arc::new(RuntimeFrame::Block(object(text))));
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_succeeds_tells_its_last_line_and_time_or_the_lines_it_changed() {
+    fn a_successful_call_prints_its_last_line_and_time_or_its_diff_size() {
         let result = |tool: &str, text: &str, details: &str| {
             format!(
                 r#"{{"role":"toolResult","toolName":"{tool}","content":[{{"type":"text","text":"{text}"}}],
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_come_from_elsewhere_are_shown_and_the_prompt_is_not() {
+    fn messages_from_other_clients_are_printed_but_the_prompt_is_not() {
         let mut out = Vec::new();
         let mut progress = PrintProgress::new(&mut out, PrintDetail::Trouble, CLOCK);
         let ended = RuntimeFrame::TurnEnded { outcome: engine::TurnOutcome::Done, error: None };
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_not_named_twice() {
+    fn a_failed_call_that_never_started_is_printed_once() {
         let mut out = Vec::new();
         let mut progress = PrintProgress::new(&mut out, PrintDetail::All, CLOCK);
         let call = r#"{"type":"toolCall","id":"1","name":"read","arguments":{"path":"src/a.rs"}}"#;
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_counts_the_requests_and_their_cost() {
+    fn the_final_line_counts_requests_and_their_cost() {
         let ended = |cost_nano_usd| RuntimeFrame::RequestEnded {
             request: RequestNumber(1),
             usage: Some(AnswerUsage { cost_nano_usd, ..AnswerUsage::default() }),
@@ -554,14 +554,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_stays_says_so() {
+    fn a_background_command_is_labelled_as_such() {
         let call = |more: &str| object(&format!(r#"{{"name":"bash","arguments":{{"command":"npm start"{more}}}}}"#));
         assert_eq!(about(&call(r#","background":true"#)), "bash npm start (in the background)");
         assert_eq!(about(&call(r#","background":false"#)), "bash npm start");
     }
 
     #[test]
-    fn a_list_of_things_to_do_says_how_far_it_is() {
+    fn a_todo_call_prints_its_progress() {
         let call = |items: &str| object(&format!(r#"{{"name":"todo","arguments":{{"items":{items}}}}}"#));
         let items = r#"[{"text":"Read","state":"done"},{"text":"Write\nit","state":"in_progress"},{"text":"Test","state":"pending"}]"#;
         assert_eq!(about(&call(items)), "todo 1 of 3 done, now: Write …");
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_a_request_up_is_told_with_its_time() {
+    fn retry_and_slowdown_delays_are_printed_with_their_end_time() {
         let ended = RuntimeFrame::RequestEnded {
             request: RequestNumber(1),
             usage: None,
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_told_once_and_when_it_is_over() {
+    fn a_disk_write_failure_is_printed_once_and_again_when_resolved() {
         let trouble = |error: Option<&str>| RuntimeFrame::DiskTrouble { error: error.map(str::to_owned) };
         let full = || trouble(Some("cannot append to /s.jsonl: No space left on device"));
         let frames = [full(), full(), full(), trouble(None), full(), trouble(None)];
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_cannot_be_written_are_lost_and_nothing_else_is() {
+    fn progress_lines_to_a_closed_stream_are_dropped() {
         struct Closed;
         impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
@@ -634,13 +634,13 @@ mod tests {
     }
 
     #[test]
-    fn a_context_that_fills_is_told_with_both_numbers() {
+    fn a_filling_context_is_printed_with_used_and_total_tokens() {
         let told = told(PrintDetail::All, [RuntimeFrame::ContextFills { tokens: 161_000, window: 200_000 }]);
         assert!(told.starts_with("capture: the context is 80 % full (161,000 of 200,000 tokens); "), "{told}");
     }
 
     #[test]
-    fn nothing_gets_into_a_question() {
+    fn progress_lines_are_held_back_while_a_question_is_shown() {
         let mut out = Vec::new();
         let mut progress = PrintProgress::new(&mut out, PrintDetail::All, CLOCK);
         progress.line("before");
@@ -654,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_says_at_its_end_why_it_failed() {
+    fn a_failed_command_is_summarized_by_its_last_line_and_exit_code() {
         assert_eq!(
             last_line("=====\nERROR: a\n\nFAILED (errors=2)\n\n[exit code 1]\n"),
             "FAILED (errors=2) [exit code 1]"

@@ -32,7 +32,7 @@ fn text(result: &CallOutput) -> String {
 }
 
 #[test]
-fn a_decision_cannot_change_what_a_call_touches() {
+fn a_decision_cannot_redirect_a_call_to_another_file() {
     let dir = tempfile::tempdir().unwrap();
     let tools = session_tools(dir.path());
     let asked = run("write", r#"{"path":"a.txt","content":"a"}"#);
@@ -63,14 +63,14 @@ fn a_call_that_is_cancelled_before_it_begins_does_not_begin() {
 }
 
 #[test]
-fn arguments_that_are_refused_name_the_field() {
+fn an_unknown_argument_is_rejected_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let error = session_tools(dir.path()).inspect(&run("read", r#"{"path":"a","lines":3}"#)).unwrap_err();
     assert!(error.contains("lines"), "{error}");
 }
 
 #[test]
-fn only_notes_of_the_session_are_notes() {
+fn only_process_and_todo_calls_are_classified_as_notes() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a"), "one\n").unwrap();
     let tools = session_tools(dir.path());
@@ -95,7 +95,7 @@ fn only_notes_of_the_session_are_notes() {
 }
 
 #[test]
-fn a_call_without_effect_changes_nothing_by_then_either() {
+fn a_call_previewed_without_effect_writes_nothing_even_if_the_file_changed() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a");
     std::fs::write(&file, "two\n").unwrap();

@@ -45,7 +45,7 @@ fn a_text_is_the_same_in_memory_and_in_a_file() {
 }
 
 #[test]
-fn what_is_too_much_for_memory_is_in_the_file() {
+fn text_beyond_the_memory_limit_is_spilled_to_the_file() {
     let mut text = BodyText { spill: Some(Arc::new(SpillFile::new(tempfile::tempfile))), ..BodyText::default() };
     let plain = grown(&mut text);
     assert!(plain.len() > HELD_BYTES + 8 * SEALED_BYTES, "{}", plain.len());
@@ -63,7 +63,7 @@ fn a_file_that_cannot_be_written_leaves_the_text_in_memory() {
 }
 
 #[test]
-fn a_body_shares_what_is_sealed() {
+fn a_request_body_shares_sealed_bytes_without_copying() {
     let mut text = BodyText::default();
     text.extend(&vec![1; 3 * SEALED_BYTES]);
     text.seal(3 * SEALED_BYTES);

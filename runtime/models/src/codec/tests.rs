@@ -112,7 +112,7 @@ fn sent_back(api: Api, answer: &str) -> String {
 }
 
 #[test]
-fn an_answer_of_anthropic_becomes_blocks_and_goes_back_as_it_came() {
+fn an_anthropic_answer_is_decoded_and_sent_back_unchanged() {
     let events = decode(Api::Anthropic, answers::ANTHROPIC, &[]);
     let texts: Vec<String> = blocks(&events).iter().map(Object::to_text).collect();
     assert_eq!(
@@ -141,7 +141,7 @@ fn an_answer_of_anthropic_becomes_blocks_and_goes_back_as_it_came() {
 }
 
 #[test]
-fn an_answer_of_responses_becomes_blocks_and_goes_back_as_it_came() {
+fn a_responses_answer_is_decoded_and_sent_back_unchanged() {
     let events = decode(Api::Responses, answers::RESPONSES, &[]);
     let blocks = blocks(&events);
     assert_eq!(blocks[0].text("thinking"), Some("**Plan**"));
@@ -161,7 +161,7 @@ fn an_answer_of_responses_becomes_blocks_and_goes_back_as_it_came() {
 }
 
 #[test]
-fn what_azure_encrypts_at_the_end_is_in_its_block() {
+fn reasoning_that_azure_encrypts_late_is_stored_in_its_block() {
     let events = decode(Api::Responses, answers::AZURE, &[]);
     let texts: Vec<Option<String>> =
         blocks(&events).iter().map(|b| b.text("thinkingSignature").map(str::to_owned)).collect();
@@ -170,7 +170,7 @@ fn what_azure_encrypts_at_the_end_is_in_its_block() {
 }
 
 #[test]
-fn an_answer_of_chat_becomes_blocks_and_goes_back_as_it_came() {
+fn a_chat_answer_is_decoded_and_sent_back_unchanged() {
     let events = decode(Api::Chat, answers::CHAT, &[]);
     let texts: Vec<String> = blocks(&events).iter().map(Object::to_text).collect();
     assert_eq!(
@@ -190,7 +190,7 @@ fn an_answer_of_chat_becomes_blocks_and_goes_back_as_it_came() {
 }
 
 #[test]
-fn an_answer_of_gemini_becomes_blocks_and_goes_back_as_it_came() {
+fn a_gemini_answer_is_decoded_and_sent_back_unchanged() {
     let events = decode(Api::Gemini, answers::GEMINI, &[]);
     assert_eq!(events.last(), Some(&StreamEvent::Ended(EndReason::ToolUse)));
     let usage = Usage { input: 200, read: 1000, write_5m: 0, write_1h: 0, output: 65, reasoning: Some(25) };
@@ -209,7 +209,7 @@ fn an_answer_of_gemini_becomes_blocks_and_goes_back_as_it_came() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_a_failure_of_the_network() {
+fn a_truncated_answer_is_a_network_failure() {
     for (api, answer) in answers::ALL {
         // Gemini's last chunk is its end.
         let cut = answer.trim_end().rfind("\n\n").or(answer.trim_end().rfind("\r\n\r\n")).unwrap();
@@ -227,7 +227,7 @@ fn an_answer_without_its_last_line_end_is_complete() {
 }
 
 #[test]
-fn reasoning_that_is_not_encrypted_is_left_out_with_the_ids_that_belong_to_it() {
+fn unencrypted_reasoning_is_dropped_together_with_its_ids() {
     let sent = sent_back(Api::Responses, &answers::AZURE.replace("encrypted_content", "other"));
     assert_eq!(sent, r#",{"type":"function_call","call_id":"call_1","name":"bash","arguments":"{}"}"#);
     assert!(sent_back(Api::Responses, answers::AZURE).contains(r#""id":"fc_1""#));
@@ -238,7 +238,7 @@ fn reasoning_that_is_not_encrypted_is_left_out_with_the_ids_that_belong_to_it() 
 }
 
 #[test]
-fn errors_inside_a_stream_have_their_kind() {
+fn errors_inside_a_stream_are_classified() {
     let check = |api, data: &str, kind| {
         let events = decode(api, &format!("data: {data}\n\n"), &[]);
         assert!(matches!(events.last(), Some(StreamEvent::Failed(f)) if f.kind == kind), "{data}: {events:?}");
@@ -265,7 +265,7 @@ fn errors_inside_a_stream_have_their_kind() {
 }
 
 #[test]
-fn a_call_with_half_an_input_is_no_call() {
+fn a_tool_call_with_truncated_input_is_marked_malformed() {
     let half = answers::ANTHROPIC.replace(r#"{"type":"content_block_stop","index":3}"#, r#"{"type":"ping"}"#);
     let events = decode(Api::Anthropic, &half, &[]);
     assert!(matches!(events.last(), Some(StreamEvent::Failed(f)) if f.kind == FailureKind::Network), "{events:?}");
@@ -285,7 +285,7 @@ fn a_call_with_half_an_input_is_no_call() {
 }
 
 #[test]
-fn ids_that_come_twice_are_told_apart() {
+fn duplicate_call_ids_in_an_answer_are_made_unique() {
     let twice = answers::ANTHROPIC.replace("toolu_02", "toolu_01");
     let ids: Vec<String> =
         blocks(&decode(Api::Anthropic, &twice, &[])).iter().filter_map(|b| b.text("id").map(str::to_owned)).collect();
@@ -293,7 +293,7 @@ fn ids_that_come_twice_are_told_apart() {
 }
 
 #[test]
-fn numbers_that_would_be_written_otherwise_go_back_as_they_came() {
+fn unusual_number_spellings_in_arguments_are_preserved() {
     let answer = answers::ANTHROPIC.replace(r#"\"n\":1"#, r#"\"n\":1.0"#);
     assert!(sent_back(Api::Anthropic, &answer).contains(r#""input":{"command":"ls","n":1.0}"#));
     let answer = answers::GEMINI.replace(r#""n":2"#, r#""n":2.50"#);
@@ -302,7 +302,7 @@ fn numbers_that_would_be_written_otherwise_go_back_as_they_came() {
 }
 
 #[test]
-fn another_model_gets_thinking_as_text_and_no_signature() {
+fn another_model_receives_no_thinking_signatures_or_opaque_blocks() {
     for (from, answer) in answers::ALL {
         for to in APIS.into_iter().filter(|to| *to != from) {
             let mut transcript = transcript(to);
@@ -337,7 +337,7 @@ fn calls_without_a_result_get_one_and_results_without_a_call_are_left_out() {
 }
 
 #[test]
-fn markers_stand_where_they_were_asked_for() {
+fn cache_markers_are_placed_where_requested() {
     let mut transcript = transcript(Api::Anthropic);
     transcript.push(&user("one"));
     let thinking = object(r#"{"type":"thinking","thinking":"t","thinkingSignature":"s"}"#);
@@ -364,7 +364,7 @@ fn markers_stand_where_they_were_asked_for() {
 }
 
 #[test]
-fn markers_that_a_vendor_refuses_are_refused() {
+fn invalid_cache_markers_are_refused() {
     let mut transcript = transcript(Api::Anthropic);
     transcript.push(&user("one"));
     let at = |place, ttl| Marker { place, ttl };
@@ -377,7 +377,7 @@ fn markers_that_a_vendor_refuses_are_refused() {
 }
 
 #[test]
-fn chat_passes_markers_on_when_the_server_takes_them() {
+fn chat_requests_carry_cache_markers_if_the_server_supports_them() {
     let mut chat = target(Api::Chat);
     chat.chat.cache_control = true;
     let mut transcript = Transcript::new(chat.clone(), &prefix()).unwrap();
@@ -450,14 +450,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_pieces_in_which_an_answer_comes_make_no_difference(cuts in vec(any::<usize>(), 0..24)) {
+    fn decoding_does_not_depend_on_how_an_answer_is_split(cuts in vec(any::<usize>(), 0..24)) {
         for (api, answer) in answers::ALL {
             prop_assert_eq!(decode(api, answer, &cuts), decode(api, answer, &[]), "{}", api);
         }
     }
 
     #[test]
-    fn a_request_is_the_one_before_with_something_appended(pieces in vec(piece(), 0..8)) {
+    fn each_request_extends_the_previous_one_byte_for_byte(pieces in vec(piece(), 0..8)) {
         for api in APIS {
             let target = target(api);
             let mut transcript = transcript(api);
@@ -515,7 +515,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_decoded_to_an_end(bytes in vec(any::<u8>(), 0..400), json in "\\PC{0,60}") {
+    fn decoding_any_bytes_ends_with_exactly_one_final_event(bytes in vec(any::<u8>(), 0..400), json in "\\PC{0,60}") {
         for api in APIS {
             let mut decoder = Decoder::new(api, "1");
             let mut events = decoder.feed(&bytes);
@@ -528,7 +528,7 @@ proptest! {
 }
 
 #[test]
-fn without_a_limit_the_request_names_none_unless_the_api_wants_one() {
+fn only_anthropic_requests_carry_a_token_limit_when_none_is_set() {
     for (api, wanted) in [
         (Api::Anthropic, Some(r#""max_tokens":32000"#)),
         (Api::Responses, None),

@@ -2,7 +2,7 @@ use super::*;
 use crate::Secret;
 
 #[test]
-fn answers_have_their_kind() {
+fn http_error_answers_are_classified() {
     let check = |status, body: &str, kind| {
         let failure = Failure::of_http(&HttpAnswer { status, body, ..HttpAnswer::default() });
         assert_eq!((failure.kind, failure.status), (kind, Some(status)), "{body}");
@@ -78,7 +78,7 @@ fn answers_have_their_kind() {
 }
 
 #[test]
-fn a_wait_is_told_in_many_ways() {
+fn retry_delays_are_parsed_from_headers_and_bodies() {
     let check = |answer: HttpAnswer<'_>, seconds: Option<f64>| {
         let told = Failure::of_http(&answer).retry_after.map(|wait| wait.as_secs_f64());
         assert_eq!(told, seconds, "{answer:?}");
@@ -105,7 +105,7 @@ fn a_wait_is_told_in_many_ways() {
 }
 
 #[test]
-fn whether_it_is_worth_another_attempt_is_the_vendors_to_say() {
+fn the_should_retry_header_of_the_vendor_is_parsed() {
     let of = |should_retry| {
         Failure::of_http(&HttpAnswer { status: 529, should_retry, ..HttpAnswer::default() }).should_retry
     };
@@ -113,7 +113,7 @@ fn whether_it_is_worth_another_attempt_is_the_vendors_to_say() {
 }
 
 #[test]
-fn a_key_is_in_no_failure() {
+fn an_api_key_is_redacted_from_failures() {
     let key = Secret::new(" sk-very-secret\n".to_owned());
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-very-secret.","code":"invalid_api_key"}}"#;
     let failure = Failure::of_http(&HttpAnswer { status: 401, body, ..HttpAnswer::default() }).without(&key);
@@ -123,7 +123,7 @@ fn a_key_is_in_no_failure() {
 }
 
 #[test]
-fn a_failure_says_once_what_happened() {
+fn a_failure_message_describes_its_kind_once() {
     let shown = |kind, message: &str| Failure::new(kind, message).to_string();
     assert_eq!(shown(FailureKind::Refused, ""), "the model refused to answer");
     assert_eq!(shown(FailureKind::Refused, "not this"), "the model refused to answer: not this");

@@ -15,7 +15,7 @@ fn event(name: &str, data: &str) -> SseEvent {
 }
 
 #[test]
-fn events_are_read_as_the_standard_says() {
+fn sse_events_are_parsed_according_to_the_standard() {
     let check = |text: &str, expected: &[SseEvent]| assert_eq!(read(&[text.as_bytes()]), expected, "{text:?}");
     check("data: a\n\n", &[event("", "a")]);
     check("\u{feff}data:a\r\n\r\n", &[event("", "a")]);
@@ -49,7 +49,7 @@ fn lines_and_events_have_a_limit() {
 
 proptest! {
     #[test]
-    fn pieces_make_no_difference(text in "(data|event|:|[a-c \r\n\u{fc}]){0,40}", cuts in vec(any::<usize>(), 0..8)) {
+    fn sse_parsing_does_not_depend_on_how_the_bytes_are_split(text in "(data|event|:|[a-c \r\n\u{fc}]){0,40}", cuts in vec(any::<usize>(), 0..8)) {
         let bytes = text.as_bytes();
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut % (bytes.len() + 1)).chain([0, bytes.len()]).collect();
         cuts.sort_unstable();

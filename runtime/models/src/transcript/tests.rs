@@ -40,7 +40,7 @@ fn sync_keeps_what_is_the_same_and_encodes_the_rest() {
 }
 
 #[test]
-fn the_chain_says_what_each_block_is() {
+fn the_chain_lists_the_kind_and_entry_of_each_block() {
     let mut transcript = Transcript::new(target(Api::Anthropic), &prefix()).unwrap();
     transcript.push(&user("a"));
     transcript.push(&object(r#"{"role":"system","content":"x"}"#));

@@ -98,7 +98,7 @@ fn a_request_is_sent_with_its_key_and_its_answer_is_read() {
 }
 
 #[test]
-fn errors_of_a_server_are_failures_without_the_key() {
+fn server_errors_are_failures_that_do_not_reveal_the_key() {
     let body = r#"{"error":{"type":"authentication_error","message":"wrong key sk-secret"}}"#;
     let head = format!("HTTP/1.1 401 No\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
     let failed = failure(move |stream| send(stream, &format!("{head}{body}")), Patience::default());
@@ -175,7 +175,7 @@ fn pings_do_not_keep_an_answer_alive() {
 }
 
 #[test]
-fn who_stops_waiting_loses_nothing() {
+fn cancelling_a_wait_for_an_answer_loses_no_events() {
     let (go, gone) = std::sync::mpsc::channel::<()>();
     let (url, serving) = serve(move |stream| {
         // The head is sent after a caller has waited for it.
@@ -270,7 +270,7 @@ fn certificates_are_checked() {
 }
 
 #[test]
-fn a_proxy_is_used_for_other_hosts_only() {
+fn a_proxy_is_not_used_for_loopback_hosts() {
     let (proxy, proxying) = serve(|stream| send(stream, &format!("{STREAM}{ANSWER}")));
     let (near, serving) = serve(|stream| send(stream, &format!("{STREAM}{ANSWER}")));
     let options = ClientOptions { proxy: Some(Secret::new(proxy)), ..ClientOptions::default() };
@@ -286,7 +286,7 @@ fn a_proxy_is_used_for_other_hosts_only() {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_refused_connection_is_a_network_failure() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", free.local_addr().unwrap());
     drop(free);
@@ -298,7 +298,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn a_key_is_not_sent_in_the_open() {
+fn keys_are_sent_only_over_https_or_to_loopback() {
     let key = || Some(Secret::new("k".to_owned()));
     let check = |url: &str, key, works| assert_eq!(ModelEndpoint::new(url, key).is_ok(), works, "{url}");
     check("https://api.example.com", key(), true);

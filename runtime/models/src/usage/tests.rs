@@ -5,7 +5,7 @@ use super::*;
 const USAGE: Usage = Usage { input: 1000, read: 8000, write_5m: 600, write_1h: 400, output: 200, reasoning: Some(50) };
 
 #[test]
-fn shares_and_units_are_those_of_all_input() {
+fn hit_rate_and_cost_units_are_computed_over_all_input_tokens() {
     assert_eq!(USAGE.total_input(), 10_000);
     assert_eq!(USAGE.hit_rate(), Some(0.8));
     assert_eq!(Usage::default().hit_rate(), None);
@@ -13,7 +13,7 @@ fn shares_and_units_are_those_of_all_input() {
 }
 
 #[test]
-fn tokens_have_their_prices() {
+fn cost_is_priced_per_kind_of_token_and_none_for_an_unknown_model() {
     let prices = Prices::shipped().unwrap();
     let cost = prices.cost_nano_usd("claude-opus-4-5", 1_780_000_000_000, &USAGE.tokens());
     // 5, 25, 0.5, 6.25 and 10 dollars per million tokens.

@@ -89,7 +89,7 @@ fn ended(outcome: TurnOutcome) -> RuntimeFrame {
 const ANSWER: &str = r#"{"role":"assistant","content":[{"type":"text","text":"Done."}],"stopReason":"stop"}"#;
 
 #[test]
-fn a_turn_is_told_as_pi_tells_it() {
+fn a_turn_produces_the_same_events_as_pi() {
     let mut told = Told::new();
     told.message(r#"{"role":"user","content":"go","capture":{"id":"1","by":"person"}}"#);
     told.frame(RuntimeFrame::TurnStarted);
@@ -166,7 +166,7 @@ fn a_turn_is_told_as_pi_tells_it() {
 }
 
 #[test]
-fn what_is_queued_goes_on_in_the_same_run() {
+fn queued_messages_continue_the_same_run() {
     let mut told = Told::new();
     let queued = |id: &str, kind: QueueKind| {
         let origin = MessageOrigin::Person;
@@ -211,7 +211,7 @@ fn what_is_queued_goes_on_in_the_same_run() {
 }
 
 #[test]
-fn failures_and_repetitions_are_told_once_each() {
+fn each_failure_and_each_retry_is_reported_once() {
     let mut told = Told::new();
     told.message(r#"{"role":"user","content":"go"}"#);
     told.lines.clear();
@@ -263,7 +263,7 @@ fn failures_and_repetitions_are_told_once_each() {
 }
 
 #[test]
-fn a_turn_whose_end_cannot_be_written_is_over_for_the_program() {
+fn a_turn_whose_end_cannot_be_written_still_ends_for_the_client() {
     let with_error = |outcome| RuntimeFrame::TurnEnded { outcome, error: Some("cannot append".to_owned()) };
     let trouble = |error: Option<&str>| RuntimeFrame::DiskTrouble { error: error.map(str::to_owned) };
     let mut told = Told::new();
@@ -304,7 +304,7 @@ fn a_turn_whose_end_cannot_be_written_is_over_for_the_program() {
 }
 
 #[test]
-fn an_abort_ends_all_that_has_begun() {
+fn an_abort_ends_the_open_message_turn_and_run() {
     let mut told = Told::new();
     told.message(r#"{"role":"user","content":"go"}"#);
     told.frame(RuntimeFrame::Text("Do".to_owned()));

@@ -37,7 +37,7 @@ fn branched() -> (Tree, Vec<String>) {
 }
 
 #[test]
-fn the_tree_is_nested_as_pi_nests_it() {
+fn the_tree_is_nested_as_in_pi() {
     let (tree, ids) = branched();
     let told = parsed(&super::tree(&tree));
     assert_eq!(told.text("leafId"), tree.leaf_id());
@@ -56,7 +56,7 @@ fn the_tree_is_nested_as_pi_nests_it() {
 }
 
 #[test]
-fn a_long_session_is_told_whole() {
+fn a_tree_of_20000_nested_entries_is_serialized_completely() {
     let mut tree = Tree::new(SessionHeader::new("/w", None, stamp(1)), Vec::new());
     for n in 0..20_000 {
         tree.append(said("user", "x"), stamp(n + 2)).unwrap();
@@ -67,7 +67,7 @@ fn a_long_session_is_told_whole() {
 }
 
 #[test]
-fn entries_are_told_after_a_cursor() {
+fn entries_after_a_cursor_are_returned() {
     let (tree, ids) = branched();
     let told = parsed(&entries(&tree, None).unwrap());
     assert_eq!(list(&told, "entries").len(), 5);
@@ -77,7 +77,7 @@ fn entries_are_told_after_a_cursor() {
 }
 
 #[test]
-fn texts_and_counts_are_those_of_the_branch() {
+fn texts_counts_and_stats_cover_only_the_current_branch() {
     let (mut tree, ids) = branched();
     let told = parsed(&fork_messages(&tree));
     let told: Vec<String> = list(&told, "messages").iter().map(|m| m.text("entryId").unwrap().to_owned()).collect();

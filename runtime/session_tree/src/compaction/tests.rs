@@ -65,7 +65,7 @@ fn check(entries: &[&str], keep: u64, expected: Option<(&str, usize, usize)>) {
 }
 
 #[test]
-fn the_cut_is_never_at_a_result() {
+fn compaction_never_cuts_before_a_tool_result() {
     check(&[USER, CALL, RESULT, USER, CALL, RESULT], 1, Some(("e4", 3, 1)));
     check(&[USER, CALL, RESULT, USER, CALL, RESULT], 11, Some(("e4", 3, 1)));
     check(&[USER, CALL, RESULT, USER, CALL, RESULT], 12, Some(("e3", 3, 0)));
@@ -77,7 +77,7 @@ fn the_cut_is_never_at_a_result() {
 }
 
 #[test]
-fn a_second_compaction_begins_with_what_the_first_kept() {
+fn a_second_compaction_starts_at_the_first_entry_the_previous_one_kept() {
     let compaction = r#""type":"compaction","summary":"S1","firstKeptEntryId":"e2","details":{"readFiles":["old"],"modifiedFiles":[]}"#;
     let tree = tree(&[USER, CALL, USER, READ, compaction, USER, CALL]);
     let plan = CompactionPlan::of(&tree.leaf_path(), settings(1)).unwrap();
@@ -91,7 +91,7 @@ fn a_second_compaction_begins_with_what_the_first_kept() {
 }
 
 #[test]
-fn a_turn_that_is_cut_has_a_summary_of_its_own() {
+fn a_split_turn_gets_a_separate_summary() {
     let tree = tree(&[USER, CALL, RESULT, USER, READ, RESULT, CALL]);
     let plan = CompactionPlan::of(&tree.leaf_path(), settings(1)).unwrap();
     let mut echo = Echo(Vec::new());
@@ -111,7 +111,7 @@ fn a_turn_that_is_cut_has_a_summary_of_its_own() {
 }
 
 #[test]
-fn half_a_summary_is_none() {
+fn an_incomplete_or_missing_summary_is_an_error() {
     let tree = tree(&[USER, CALL, USER, CALL]);
     let plan = CompactionPlan::of(&tree.leaf_path(), settings(1)).unwrap();
     let answer = |stopped| Some(SummaryAnswer { text: "half".into(), stopped, usage: None });
@@ -126,7 +126,7 @@ fn half_a_summary_is_none() {
 }
 
 #[test]
-fn tokens_are_what_was_told_and_an_estimate_of_the_rest() {
+fn context_tokens_are_the_last_reported_usage_plus_an_estimate() {
     let told = r#""type":"message","message":{"role":"assistant","content":[],"usage":{"totalTokens":100}}"#;
     let failed = r#""type":"message","message":{"role":"assistant","content":[],"stopReason":"error","usage":{"totalTokens":900}}"#;
     let check = |entries: &[&str], tokens: u64| {
@@ -144,14 +144,14 @@ fn tokens_are_what_was_told_and_an_estimate_of_the_rest() {
 }
 
 #[test]
-fn a_long_result_is_cut_for_the_summarizer() {
+fn a_long_tool_result_is_truncated_for_the_summarizer() {
     let message = Object::new().with("role", "toolResult").with("content", "é".repeat(2010));
     let text = flatten([&message]);
     assert!(text.ends_with("é\n\n[... 10 more characters truncated]"), "{}", &text[text.len() - 60..]);
 }
 
 #[test]
-fn a_branch_that_is_left_is_summed_up_from_the_newest() {
+fn an_abandoned_branch_is_summarized_from_its_newest_entries() {
     let tree = tree(&[USER, CALL, RESULT, USER, CALL]);
     let leaving = AbandonedBranch::of(&tree, tree.leaf(), tree.entry("e0"));
     assert_eq!(leaving.entries.len(), 4);

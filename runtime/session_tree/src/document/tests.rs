@@ -15,7 +15,7 @@ fn reasons(document: &SessionDocument) -> Vec<(usize, IssueReason)> {
 }
 
 #[test]
-fn what_is_no_session_is_refused() {
+fn a_file_without_a_session_header_is_refused() {
     let check =
         |text: &str, refusal| assert_eq!(SessionDocument::read(text.as_bytes()).unwrap_err(), refusal, "{text}");
     check("", DocumentRefusal::Empty);
@@ -31,7 +31,7 @@ fn what_is_no_session_is_refused() {
 }
 
 #[test]
-fn what_comes_before_the_header_is_kept() {
+fn lines_before_the_header_are_preserved() {
     let document = read(&["garbage", "null", HEADER, &message("a", "null")]);
     assert_eq!(reasons(&document).len(), 2);
     assert_eq!(document.entries.len(), 1);
@@ -39,7 +39,7 @@ fn what_comes_before_the_header_is_kept() {
 }
 
 #[test]
-fn the_title_of_oh_my_pi_is_read() {
+fn a_title_line_of_oh_my_pi_is_read_and_preserved() {
     let slot = r#"{"type":"title","v":1,"title":"Name","updatedAt":"x","pad":"   "}"#;
     let document = read(&[slot, HEADER, &message("a", "null")]);
     assert_eq!(document.title.as_deref(), Some("Name"));
@@ -49,7 +49,7 @@ fn the_title_of_oh_my_pi_is_read() {
 }
 
 #[test]
-fn damage_is_told_with_its_place() {
+fn every_kind_of_damage_is_reported_with_its_line() {
     let torn = message("d", "\"c\"");
     let text = [
         HEADER,
@@ -85,7 +85,7 @@ fn damage_is_told_with_its_place() {
 }
 
 #[test]
-fn cycles_are_told_once_for_each_entry() {
+fn each_entry_of_a_parent_cycle_is_reported_once() {
     let lines = [
         message("a", "\"c\""),
         message("b", "\"a\""),
@@ -99,7 +99,7 @@ fn cycles_are_told_once_for_each_entry() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_replaced_and_told() {
+fn invalid_utf8_is_replaced_and_reported() {
     let mut bytes = format!("{HEADER}\n").into_bytes();
     bytes.extend(br#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":""#);
     bytes.extend(b"\xff\"}}\n");
@@ -109,7 +109,7 @@ fn bytes_that_are_no_text_are_replaced_and_told() {
 }
 
 #[test]
-fn version_1_gets_ids_that_are_the_same_each_time() {
+fn version_1_entries_get_deterministic_ids() {
     let text = concat!(
         r#"{"type":"session","id":"s"}"#,
         "\n",
@@ -138,7 +138,7 @@ fn version_1_gets_ids_that_are_the_same_each_time() {
 }
 
 #[test]
-fn the_version_alone_decides() {
+fn migration_depends_only_on_the_header_version() {
     let check = |version: &str, migrated: bool, minted: bool| {
         let text = format!("{{\"type\":\"session\",\"version\":{version},\"id\":\"s\"}}\n{}\n", message("a", "null"));
         let document = SessionDocument::read(text.as_bytes()).unwrap();

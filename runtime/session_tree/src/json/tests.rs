@@ -6,14 +6,14 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn text_comes_out_as_javascript_writes_it() {
+fn json_is_serialized_as_in_javascript() {
     check(r#" { "b" : 1 , "a" : [ 1.0 , -2.5, 1e3 ] } "#, r#"{"b":1,"a":[1,-2.5,1000]}"#);
     check(r#""\u0007\u0008\n\"\\\/é€""#, r#""\u0007\b\n\"\\/é€""#);
     check(r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#);
 }
 
 #[test]
-fn numbers_come_out_as_javascript_writes_them() {
+fn numbers_are_serialized_as_in_javascript() {
     check("[-0,-0.0,0e5,1E3,-2.50]", "[0,0,0,1000,-2.5]");
     check(
         "[1e21,123456789012345680000,1e20,1.5e300,-1e21]",
@@ -29,7 +29,7 @@ fn numbers_come_out_as_javascript_writes_them() {
 }
 
 #[test]
-fn values_become_numbers_and_texts_as_in_javascript() {
+fn values_convert_to_numbers_and_strings_as_in_javascript() {
     let number = |text: &str| Json::parse(text).unwrap().to_number();
     for (text, expected) in
         [("null", 0.0), ("true", 1.0), ("\" 2 \"", 2.0), ("\"\"", 0.0), ("\"0x1F\"", 31.0), ("\"0b10\"", 2.0)]
@@ -49,7 +49,7 @@ fn values_become_numbers_and_texts_as_in_javascript() {
 }
 
 #[test]
-fn half_a_pair_becomes_a_replacement() {
+fn a_lone_surrogate_becomes_a_replacement_character() {
     check(r#""x\ud83d""#, "\"x\u{fffd}\"");
     check(r#""\udc00\ud83d\ude00""#, "\"\u{fffd}\u{1f600}\"");
     // An escaped backslash before a u is not an escape.
@@ -59,7 +59,7 @@ fn half_a_pair_becomes_a_replacement() {
 }
 
 #[test]
-fn many_keys_are_found_once() {
+fn duplicate_keys_keep_one_entry_with_the_last_value() {
     let text: Vec<String> = (0..100).map(|i| format!("\"k{}\":{i}", i % 50)).collect();
     let Json::Object(object) = Json::parse(&format!("{{{}}}", text.join(","))).unwrap() else { panic!() };
     assert_eq!(object.len(), 50);
@@ -67,7 +67,7 @@ fn many_keys_are_found_once() {
 }
 
 #[test]
-fn length_counts_units() {
+fn lengths_and_prefixes_count_utf16_units() {
     assert_eq!(utf16_len("aé😀"), 4);
     assert_eq!(utf16_prefix("a😀b", 2), "a");
     assert_eq!(utf16_prefix("a😀b", 3), "a😀");

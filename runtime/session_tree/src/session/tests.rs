@@ -26,7 +26,7 @@ fn open(path: &Path, n: u32) -> Session {
 }
 
 #[test]
-fn directories_that_are_made_for_it_are_its_owners_alone() {
+fn session_directories_are_created_with_mode_0700() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = TempDir::new().unwrap();
     let below = directory.path().join("sessions/--proj--");
@@ -38,7 +38,7 @@ fn directories_that_are_made_for_it_are_its_owners_alone() {
 }
 
 #[test]
-fn the_file_appears_with_the_first_message_of_the_user() {
+fn the_file_is_created_with_the_first_user_message() {
     let directory = TempDir::new().unwrap();
     let mut session = Session::create(directory.path(), "/proj", None, stamp(1));
     let model = NewEntry::ModelChange { provider: "p".into(), model: "m".into() };
@@ -53,7 +53,7 @@ fn the_file_appears_with_the_first_message_of_the_user() {
 }
 
 #[test]
-fn a_kill_at_any_byte_of_an_append_loses_that_entry_alone() {
+fn a_kill_at_any_byte_of_an_append_loses_only_that_entry() {
     let directory = TempDir::new().unwrap();
     let mut session = started(&directory);
     let path = session.path().to_owned();
@@ -80,7 +80,7 @@ fn a_kill_at_any_byte_of_an_append_loses_that_entry_alone() {
 }
 
 #[test]
-fn there_is_one_writer() {
+fn a_second_writer_is_refused_while_the_session_is_open() {
     let directory = TempDir::new().unwrap();
     let session = started(&directory);
     let path = session.path().to_owned();
@@ -90,7 +90,7 @@ fn there_is_one_writer() {
 }
 
 #[test]
-fn a_file_that_somebody_else_wrote_is_not_appended_to() {
+fn an_append_fails_if_another_program_changed_the_file() {
     let directory = TempDir::new().unwrap();
     let mut session = started(&directory);
     let mut bytes = fs::read(session.path()).unwrap();
@@ -106,7 +106,7 @@ fn a_file_that_somebody_else_wrote_is_not_appended_to() {
 }
 
 #[test]
-fn what_is_no_session_is_not_touched() {
+fn a_file_that_is_not_a_session_is_refused_and_left_unchanged() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("x.jsonl");
     fs::write(&path, "somebody else's\n").unwrap();
@@ -127,7 +127,7 @@ fn an_empty_file_becomes_a_session() {
 }
 
 #[test]
-fn an_older_version_is_written_anew_before_the_first_append() {
+fn a_file_of_an_older_version_is_rewritten_at_the_first_append() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("x.jsonl");
     let old = "{\"type\":\"session\",\"id\":\"s\"}\nbroken\n{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"1\"}}";
@@ -145,7 +145,7 @@ fn an_older_version_is_written_anew_before_the_first_append() {
 }
 
 #[test]
-fn a_link_stays_when_its_file_is_written_anew() {
+fn a_symlink_is_preserved_when_its_file_is_rewritten() {
     let directory = TempDir::new().unwrap();
     let (file, link) = (directory.path().join("file.jsonl"), directory.path().join("link.jsonl"));
     fs::write(&file, "{\"type\":\"session\",\"id\":\"s\"}\n{\"type\":\"message\",\"message\":{\"role\":\"user\"}}\n")
@@ -160,7 +160,7 @@ fn a_link_stays_when_its_file_is_written_anew() {
 }
 
 #[test]
-fn the_leaf_is_where_it_was() {
+fn a_reopened_session_has_the_same_leaf() {
     let directory = TempDir::new().unwrap();
     let mut session = started(&directory);
     let path = session.path().to_owned();
@@ -175,7 +175,7 @@ fn the_leaf_is_where_it_was() {
 }
 
 #[test]
-fn forks_are_files_of_their_own() {
+fn forks_branches_and_copies_are_separate_files() {
     let directory = TempDir::new().unwrap();
     let mut session = started(&directory);
     session.append(said("user", "again"), stamp(4)).unwrap();
@@ -201,7 +201,7 @@ fn forks_are_files_of_their_own() {
 }
 
 #[test]
-fn an_entry_that_is_waited_for_is_in_the_file_like_any_other() {
+fn synced_appends_are_stored_like_other_appends() {
     let directory = TempDir::new().unwrap();
     let mut session = Session::create(directory.path(), "/proj", None, stamp(1));
     session.append_synced(said("user", "one"), stamp(2)).unwrap();
@@ -217,7 +217,7 @@ fn an_entry_that_is_waited_for_is_in_the_file_like_any_other() {
 }
 
 #[test]
-fn texts_that_were_let_go_are_read_from_the_file() {
+fn released_texts_are_read_back_from_the_file() {
     let directory = TempDir::new().unwrap();
     let mut session = started(&directory);
     let text = "long ".repeat(10_000);
@@ -254,7 +254,7 @@ fn texts_that_were_let_go_are_read_from_the_file() {
 }
 
 #[test]
-fn texts_are_not_read_from_another_file() {
+fn released_texts_are_not_read_from_a_changed_or_replaced_file() {
     let directory = TempDir::new().unwrap();
     let mut session = started(&directory);
     session.release(0);
@@ -268,7 +268,7 @@ fn texts_are_not_read_from_another_file() {
 }
 
 #[test]
-fn a_session_is_taken_up_while_the_lock_of_a_program_that_was_killed_goes() {
+fn opening_a_session_waits_for_an_inherited_lock_to_be_released() {
     let directory = TempDir::new().unwrap();
     let session = started(&directory);
     let path = session.path().to_owned();

@@ -142,7 +142,7 @@ mod tests {
 
     /// The results of node 20 for `[…].sort((a, b) => a - b)`.
     #[test]
-    fn an_invalid_time_leaves_the_order_as_v8_does() {
+    fn entries_with_invalid_timestamps_are_sorted_as_in_v8() {
         check(&[Some(3), Some(1), Some(2)], &[1, 2, 0]);
         check(&[Some(3), None, Some(1)], &[0, 1, 2]);
         check(&[Some(3), Some(1), None, Some(2)], &[1, 3, 0, 2]);

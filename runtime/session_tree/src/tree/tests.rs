@@ -39,7 +39,7 @@ fn reopened(tree: &Tree) -> Tree {
 }
 
 #[test]
-fn a_branch_goes_on_where_the_leaf_is() {
+fn new_entries_are_appended_to_the_current_leaf() {
     let mut tree = tree();
     let ids = say(&mut tree, &["1", "2", "3"]);
     tree.branch(&ids[0]).unwrap();
@@ -55,7 +55,7 @@ fn a_branch_goes_on_where_the_leaf_is() {
 }
 
 #[test]
-fn a_move_of_the_leaf_is_kept_and_seen_by_pi() {
+fn a_leaf_move_is_restored_on_reopen_and_visible_to_pi() {
     let mut tree = tree();
     let ids = say(&mut tree, &["1", "2"]);
     tree.branch(&ids[0]).unwrap();
@@ -76,7 +76,7 @@ fn a_move_of_the_leaf_is_kept_and_seen_by_pi() {
 }
 
 #[test]
-fn a_summary_of_a_branch_stands_where_it_goes_on() {
+fn a_branch_summary_is_appended_at_the_branch_point() {
     let mut tree = tree();
     let ids = say(&mut tree, &["1", "2"]);
     let new = NewBranchSummary { summary: "was there".into(), ..NewBranchSummary::default() };
@@ -88,7 +88,7 @@ fn a_summary_of_a_branch_stands_where_it_goes_on() {
 }
 
 #[test]
-fn labels_are_found_wherever_they_lie() {
+fn labels_are_found_outside_the_current_branch() {
     let mut tree = tree();
     let ids = say(&mut tree, &["1", "2"]);
     let label =
@@ -102,7 +102,7 @@ fn labels_are_found_wherever_they_lie() {
 }
 
 #[test]
-fn a_path_becomes_a_session_without_its_labels() {
+fn a_branched_session_omits_label_entries_but_keeps_the_labels() {
     let mut tree = tree();
     let ids = say(&mut tree, &["1", "2"]);
     let first = NewEntry::Label { target: ids[0].clone(), text: Some("start".into()) };
@@ -122,7 +122,7 @@ fn a_path_becomes_a_session_without_its_labels() {
 }
 
 #[test]
-fn a_fork_ends_before_the_message() {
+fn a_fork_contains_the_entries_before_the_chosen_message() {
     let mut tree = tree();
     let ids = say(&mut tree, &["1", "2"]);
     let header = || SessionHeader::new("/proj", None, stamp(9));
@@ -133,7 +133,7 @@ fn a_fork_ends_before_the_message() {
 }
 
 #[test]
-fn an_edit_changes_what_the_model_sees_and_nothing_else() {
+fn a_context_edit_replaces_or_removes_messages_in_the_context() {
     let mut tree = tree();
     let ids = say(&mut tree, &["1", "2", "3"]);
     let edit = |target: &str, content: Option<Json>| NewEntry::ContextEdit { target: target.into(), content };
@@ -146,7 +146,7 @@ fn an_edit_changes_what_the_model_sees_and_nothing_else() {
 }
 
 #[test]
-fn a_long_chain_is_nothing_special() {
+fn a_chain_of_20000_entries_is_handled() {
     let mut tree = tree();
     for n in 0..20_000 {
         tree.append(user("x"), stamp(n)).unwrap();
@@ -157,7 +157,7 @@ fn a_long_chain_is_nothing_special() {
 }
 
 #[test]
-fn a_path_ends_where_it_would_go_round() {
+fn a_path_through_a_parent_cycle_ends() {
     let entry = |id: &str, parent: &str| {
         let message = Object::new().with("role", "user").with("content", id);
         Entry::read(
@@ -173,7 +173,7 @@ fn a_path_ends_where_it_would_go_round() {
 proptest::proptest! {
     /// The fast computation of the leaf's path equals looking up every parent, even with cycles and duplicate ids.
     #[test]
-    fn the_path_to_the_leaf_is_the_path_to_it(
+    fn leaf_path_equals_the_path_found_through_the_parents(
         parents in proptest::collection::vec((0..9_usize, 0..12_usize), 0..12),
         straight in proptest::prelude::any::<bool>(),
     ) {

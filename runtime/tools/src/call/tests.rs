@@ -31,7 +31,7 @@ fn arguments_are_read_strictly() {
 }
 
 #[test]
-fn values_have_limits() {
+fn invalid_or_out_of_range_tool_arguments_are_refused() {
     wrong("read", r#"{"path": ""}"#, "`path` is empty");
     wrong("read", "{\"path\": \"a\\u0000\"}", "`path` contains a NUL character");
     wrong("read", r#"{"path": "a", "limit": 2001}"#, "`limit` is 2001; it must be between 1 and 2000");

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folds_know_the_way_back() {
+    fn positions_in_folded_text_map_back_to_the_original_bytes() {
         let original = "a\u{201c}b \t\r\nc\u{a0}\r\n  d  ".as_bytes();
         let folded = Folded::of(original, Fold::Typography);
         assert_eq!(folded.text, b"a\"b\nc\n  d");

@@ -19,7 +19,7 @@ fn refused(file: &str, old: &str, new: &str, part: &str) {
 }
 
 #[test]
-fn exact_text_is_replaced_once() {
+fn an_exact_match_must_be_unique() {
     check("a\nb\nc\n", "b", "B", "a\nB\nc\n");
     check("a\nb", "b", "B", "a\nB");
     check("a b c", " b", "", "a c");
@@ -29,7 +29,7 @@ fn exact_text_is_replaced_once() {
 }
 
 #[test]
-fn line_ends_and_blanks_are_the_files_own() {
+fn an_edit_keeps_line_ends_and_trailing_blanks_of_the_file() {
     check("a\r\nb\r\nc\r\n", "a\nb\n", "a\nB\nx\n", "a\r\nB\r\nx\r\nc\r\n");
     check("a\r\nb\r\n", "b", "b\nx", "a\r\nb\r\nx\r\n");
     // The model wrote CRLF; the file has LF.
@@ -89,7 +89,7 @@ fn indentation_is_shifted_as_a_whole() {
 }
 
 #[test]
-fn typographic_characters_count_as_plain_ones() {
+fn typographic_quotes_dashes_and_spaces_match_plain_ones() {
     check("say(\"hi\") - 1\n", "say(\u{201c}hi\u{201d})", "say(\u{201c}ho\u{201d})", "say(\"ho\") - 1\n");
     // Unchanged lines keep their quotes; a new line with an ambiguous quote is refused.
     check("\u{2018}one\u{2019} \u{2014} b\nc\n", "'one' - b\nc", "'one' - b\nd", "\u{2018}one\u{2019} \u{2014} b\nd\n");
@@ -98,7 +98,7 @@ fn typographic_characters_count_as_plain_ones() {
 }
 
 #[test]
-fn an_edit_that_was_made_is_not_made_again() {
+fn an_edit_that_was_already_applied_is_refused() {
     refused("import a\nimport b\n", "import a\n", "import a\nimport b\n", "already there");
     refused("foo(bar)\n", "foo", "foo(bar)", "already there");
     refused("x = 2;\n", "x = 1;", "x = 2;", "already there, at line 1");
@@ -113,7 +113,7 @@ fn an_edit_that_was_made_is_not_made_again() {
 }
 
 #[test]
-fn all_is_explicit_and_exact() {
+fn replace_all_matches_only_exact_text() {
     let all = |old: &str, new: &str| vec![Replacement { old: old.into(), new: new.into(), all: Some(true) }];
     let edited = apply(b"a b a\r\na", &all("a", "c"), Tolerance::All).unwrap();
     assert_eq!(edited.content, b"c b c\r\nc");
@@ -147,14 +147,14 @@ fn a_refusal_shows_the_nearest_region() {
 }
 
 #[test]
-fn what_was_not_read_is_changed_exactly_or_not() {
+fn a_file_that_was_not_read_is_edited_only_on_an_exact_match() {
     let edited = apply(b"a\r\nb\r\n", &one("a\nb", "c"), Tolerance::Exact);
     assert!(edited.unwrap_err().contains("was not read"));
     assert_eq!(apply(b"a\nb\n", &one("a\nb", "c"), Tolerance::Exact).unwrap().content, b"c\n");
 }
 
 #[test]
-fn bytes_that_are_no_text_stay() {
+fn an_edit_preserves_invalid_utf8() {
     let edited = apply(b"\xff\xfe a \x80\nb\n", &one("b", "c"), Tolerance::All).unwrap();
     assert_eq!(edited.content, b"\xff\xfe a \x80\nc\n");
 }
@@ -195,7 +195,7 @@ proptest! {
 
     /// An edit with a corrupted copy is made as intended or refused.
     #[test]
-    fn an_edit_is_right_or_refused(
+    fn an_edit_with_corrupted_text_is_applied_as_intended_or_refused(
         lines in file(), at in any::<prop::sample::Index>(), count in 1..5_usize,
         new in prop::collection::vec("[a-z]{1,6}\\(\\);", 0..4), how in 0..8_usize, windows in any::<bool>(), last in any::<bool>(),
     ) {
@@ -234,7 +234,7 @@ proptest! {
 
     /// No input panics, and text outside the replaced places stays.
     #[test]
-    fn anything_is_an_edit(file in prop::collection::vec(prop::sample::select(b"ab \t\r\n\xff\"'".to_vec()), 0..60),
+    fn no_edit_panics_and_every_applied_edit_changes_the_file(file in prop::collection::vec(prop::sample::select(b"ab \t\r\n\xff\"'".to_vec()), 0..60),
         old in "[ab \t\r\n\"\u{201c}]{1,6}", new in "[ab \t\r\n\"]{0,6}", all in any::<bool>()) {
         let edits = [Replacement { old: old.clone(), new: new.clone(), all: all.then_some(true) }];
         if let Ok(edited) = apply(&file, &edits, Tolerance::All) {

@@ -53,7 +53,7 @@ fn at(port: u16, path: &str) -> ToolResult {
 }
 
 #[test]
-fn a_page_becomes_text_from_outside() {
+fn a_page_is_converted_to_text_and_marked_untrusted() {
     let html = "<html><head><title>t</title><script>evil()</script></head><body><h1>Head</h1><p>one <b>two</b></p>\
                 <a href='http://a.test/x'>link</a></body></html>";
     let port = server(&[
@@ -81,7 +81,7 @@ fn a_page_becomes_text_from_outside() {
 }
 
 #[test]
-fn only_checked_addresses_are_reached() {
+fn local_addresses_and_unsupported_urls_are_refused() {
     let port = server(&[("/", answer("text/plain", "inside"))]);
     for url in [
         format!("http://127.0.0.1:{port}/"),
@@ -99,7 +99,7 @@ fn only_checked_addresses_are_reached() {
 }
 
 #[test]
-fn redirects_stay_on_the_host() {
+fn redirects_to_another_host_are_refused() {
     let other = server(&[("/", answer("text/plain", "other"))]);
     let port = server(&[
         ("/one", to("/two")),
@@ -127,7 +127,7 @@ fn redirects_stay_on_the_host() {
 }
 
 #[test]
-fn a_page_is_bounded() {
+fn fetched_pages_are_limited_in_size_and_nesting() {
     let long = "x y z\n".repeat(100_000);
     let endless = format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n{}", "y".repeat(3 << 20));
     let port = server(&[("/long", answer("text/plain", &long)), ("/endless", endless)]);
@@ -183,7 +183,7 @@ impl Lookup for Here {
 }
 
 #[test]
-fn a_name_that_leads_here_is_refused() {
+fn a_host_name_resolving_to_loopback_is_refused() {
     let port = server(&[("/", answer("text/plain", "inside"))]);
     let here = SocketAddr::from(([127, 0, 0, 1], port));
     let fetcher = Fetcher { allowed: Vec::new().into(), lookup: Arc::new(Here(here)) };

@@ -51,7 +51,7 @@ fn failed(result: &ToolResult, part: &str) {
 }
 
 #[test]
-fn what_is_stored_of_a_file_is_the_same_in_javascript() {
+fn numbers_in_file_records_are_exact_in_javascript() {
     let place = Place::new();
     place.put("a", "one\n");
     let seen = serde_json::to_value(place.read("a", None, None).details.seen.unwrap()).unwrap();
@@ -84,7 +84,7 @@ fn a_file_is_read_with_its_line_numbers() {
 }
 
 #[test]
-fn long_files_and_lines_are_cut() {
+fn long_files_and_lines_are_truncated() {
     let place = Place::new();
     let lines: String = (1..=5_000).map(|line| format!("line {line}\n")).collect();
     place.put("long", &lines);
@@ -111,7 +111,7 @@ fn long_files_and_lines_are_cut() {
 }
 
 #[test]
-fn a_huge_file_is_read_where_it_is_wanted() {
+fn a_range_of_lines_can_be_read_from_a_huge_file() {
     let place = Place::new();
     let path = place.top.join("huge");
     let file = fs::File::create(&path).unwrap();
@@ -138,7 +138,7 @@ fn a_huge_file_is_read_where_it_is_wanted() {
 }
 
 #[test]
-fn binary_files_are_named_and_images_are_shown() {
+fn binary_files_are_refused_and_images_returned() {
     let place = Place::new();
     place.put("program", b"\x7fELF\x02\x01\x01\0\0");
     failed(&place.read("program", None, None), "is a binary file (ELF program or library, 9 bytes)");
@@ -159,7 +159,7 @@ fn binary_files_are_named_and_images_are_shown() {
 }
 
 #[test]
-fn secrets_are_masked_and_stay_in_the_file() {
+fn secrets_are_masked_when_read_and_preserved_when_edited() {
     let place = Place::new();
     let key = "AKIAQ3EGUVT5XB2N7WKM";
     let content = format!("a = 1\naws_access_key_id = {key}\nb = 2\n");
@@ -186,7 +186,7 @@ fn secrets_are_masked_and_stay_in_the_file() {
 }
 
 #[test]
-fn an_edit_keeps_what_it_does_not_change() {
+fn an_edit_keeps_permissions_and_owner_of_the_file() {
     let place = Place::new();
     let path = place.put("run.sh", "#!/bin/sh\necho a\n");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
@@ -208,7 +208,7 @@ fn an_edit_keeps_what_it_does_not_change() {
 }
 
 #[test]
-fn a_tolerant_edit_shows_what_it_did() {
+fn a_tolerant_edit_reports_the_resulting_change() {
     let place = Place::new();
     place.put("a", "fn a() {\r\n    begin();  \r\n}\r\n");
     done(&place.read("a", None, None));
@@ -248,7 +248,7 @@ fn a_file_that_changed_since_is_not_overwritten() {
 }
 
 #[test]
-fn what_was_not_read_is_not_overwritten() {
+fn a_file_that_was_not_read_completely_is_not_overwritten() {
     let place = Place::new();
     place.put("a", "one\ntwo\n");
     failed(&place.write("a", "x"), "was not read");
@@ -281,7 +281,7 @@ fn new_files_are_made_with_their_directories() {
 }
 
 #[test]
-fn hard_links_and_special_files_are_refused() {
+fn edits_through_hard_links_and_symlinks_are_refused() {
     let place = Place::new();
     let path = place.put("a", "one\n");
     fs::hard_link(&path, place.top.join("b")).unwrap();

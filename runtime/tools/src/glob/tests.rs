@@ -34,7 +34,7 @@ fn files_are_listed_newest_first() {
 }
 
 #[test]
-fn a_long_list_is_cut_and_links_are_not_followed() {
+fn a_long_glob_result_is_truncated_and_symlinks_are_not_followed() {
     let names: Vec<String> = (0..1_100).map(|at| format!("f{at:04}")).collect();
     let (_dir, workspace, top) = place(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let other = tempfile::tempdir().unwrap();

@@ -32,7 +32,7 @@ const FILES: &[(&str, &[u8])] = &[
 ];
 
 #[test]
-fn lines_are_found_as_ripgrep_finds_them() {
+fn grep_prints_matching_lines_grouped_by_file() {
     let (_dir, workspace, top) = place(FILES);
     assert_eq!(
         run(&workspace, &top, &arguments("one")),
@@ -48,7 +48,7 @@ fn lines_are_found_as_ripgrep_finds_them() {
 }
 
 #[test]
-fn files_and_counts_are_listed() {
+fn grep_lists_files_or_counts_up_to_a_limit() {
     let (_dir, workspace, top) = place(FILES);
     let mode = |mode, limit| GrepArguments { mode: Some(mode), limit, ..arguments("fn|one") };
     assert_eq!(run(&workspace, &top, &mode(GrepMode::Files, None)), "a.rs\nc.txt\nsrc/b.rs");
@@ -63,7 +63,7 @@ fn files_and_counts_are_listed() {
 }
 
 #[test]
-fn a_search_is_bounded() {
+fn a_search_is_limited_in_output_file_size_and_time() {
     let wide = format!("{}\n", "x".repeat(450)).repeat(300);
     let (_dir, workspace, top) = place(&[("wide", wide.as_bytes()), ("huge", b"x\n")]);
     let found = run(&workspace, &top, &arguments("x"));
@@ -84,7 +84,7 @@ fn a_search_is_bounded() {
 }
 
 #[test]
-fn links_lead_nowhere_and_secrets_are_masked() {
+fn grep_masks_secrets_and_does_not_follow_symlinks() {
     let (_dir, workspace, top) = place(&[("env", b"aws_access_key_id = AKIAQ3EGUVT5XB2N7WKM\n")]);
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("outside"), "aws elsewhere\n").unwrap();

@@ -109,7 +109,7 @@ fn generated() -> String {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how a developer asks for a new copy")]
-fn the_committed_list_is_the_generated_one() {
+fn the_committed_tool_schemas_match_the_types() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas.json");
     let now = generated();
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
@@ -122,7 +122,7 @@ fn the_committed_list_is_the_generated_one() {
 }
 
 #[test]
-fn the_list_is_sorted_and_plain() {
+fn tool_schemas_are_sorted_described_and_use_only_plain_keywords() {
     let list: Value = serde_json::from_str(SCHEMAS).unwrap();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, Tool::ALL.map(Tool::name));

@@ -250,7 +250,7 @@ fn calls() -> Vec<Call> {
 type Outcome = (ToolResult, SeenFiles, BTreeMap<PathBuf, (u32, u64, Vec<u8>)>);
 
 #[test]
-fn a_call_that_was_previewed_does_what_it_does_without() {
+fn a_preview_does_not_change_the_result_of_a_call() {
     let mut place = Place::new();
     let called: std::collections::BTreeSet<Tool> = calls().iter().map(Call::tool).collect();
     assert_eq!(called.len(), Tool::ALL.len(), "a tool is missing here");
@@ -304,7 +304,7 @@ fn a_call_that_was_previewed_does_what_it_does_without() {
 }
 
 #[test]
-fn a_preview_shows_what_hides_and_no_secret() {
+fn a_preview_shows_control_characters_but_masks_existing_secrets() {
     let place = Place::new();
     place.put("a", format!("aws_access_key_id = {KEY}\ntwo\n"));
     let call = call("edit", &json!({"path": "a", "edits": [{"old": "two", "new": "t\u{202e}w\u{1b}[2Ko"}]}));
@@ -314,7 +314,7 @@ fn a_preview_shows_what_hides_and_no_secret() {
 }
 
 #[test]
-fn a_preview_shows_all_that_would_be_written() {
+fn a_preview_shows_all_new_text_unmasked() {
     let place = Place::new();
     // Text that looks like a secret may be code.
     let code = "API_KEY=$(touch${IFS}made;echo${IFS}k3yAb9Xq)\nclient_secret: \"$(id)aB3dE5gH7\"\n";
@@ -336,7 +336,7 @@ fn a_preview_shows_all_that_would_be_written() {
 }
 
 #[test]
-fn the_name_of_a_file_is_one_line_of_a_preview() {
+fn a_file_name_with_line_breaks_is_one_line_in_a_preview() {
     let place = Place::new();
     let name = "a\n-nothing\n+harmless\r";
     for content in ["", "x\n"] {
@@ -349,7 +349,7 @@ fn the_name_of_a_file_is_one_line_of_a_preview() {
 }
 
 #[test]
-fn a_preview_knows_the_limit_of_a_file() {
+fn a_preview_refuses_an_edit_above_the_file_size_limit() {
     let place = Place::new();
     place.put("a", format!("one\n{}", "x".repeat(limits::FILE_BYTES_MEMORY - 4)));
     let call = call("edit", &json!({"path": "a", "edits": [{"old": "one\n", "new": "and one\n"}]}));
@@ -361,7 +361,7 @@ fn a_preview_knows_the_limit_of_a_file() {
 }
 
 #[test]
-fn only_what_concerns_the_session_alone_is_a_note() {
+fn only_todo_and_process_calls_are_session_intents() {
     let place = Place::new();
     place.put("a", TEXT);
     let notes = |tool: Tool| matches!(tool, Tool::Todo | Tool::Process);
@@ -376,7 +376,7 @@ proptest! {
 
     /// Previews between any calls have no observable effect.
     #[test]
-    fn previews_are_not_noticed(steps in prop::collection::vec((0..3_usize, any::<prop::sample::Index>()), 1..12)) {
+    fn previews_between_any_calls_have_no_effect(steps in prop::collection::vec((0..3_usize, any::<prop::sample::Index>()), 1..12)) {
         let (mut place, calls) = (Place::new(), calls());
         let contents = [TEXT, "one\n2\n    three  \n", "1\ntwo\n    three  \n", "", "one\ntwo\0"];
         let mut told = [false, true].map(|is_previewed| {

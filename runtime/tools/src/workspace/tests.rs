@@ -18,7 +18,7 @@ fn place() -> (tempfile::TempDir, Workspace, PathBuf) {
 }
 
 #[test]
-fn paths_are_resolved_before_anything_is_decided() {
+fn paths_are_resolved_before_the_workspace_check() {
     let (_dir, workspace, top) = place();
     let check = |text: &str, path: &str, exists: bool, inside: bool| {
         let resolved = workspace.resolve(text).unwrap();
@@ -44,7 +44,7 @@ fn paths_are_resolved_before_anything_is_decided() {
 }
 
 #[test]
-fn a_link_that_is_put_there_later_is_not_followed() {
+fn a_symlink_created_after_path_resolution_is_not_followed() {
     let (_dir, workspace, top) = place();
     let file = workspace.resolve("a").unwrap().path;
     assert!(workspace.open_file(&file).is_ok());

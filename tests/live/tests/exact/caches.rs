@@ -35,7 +35,7 @@ fn serve(caches: &mut Caches, body: &Value, now: u64) -> CacheUsage {
 }
 
 #[test]
-fn anthropic_writes_at_markers_and_reads_what_was_written() {
+fn anthropic_writes_and_reads_the_cache_only_at_markers() {
     let mut caches = Caches::new(Api::Anthropic);
     let first = serve(&mut caches, &body(2, &[1], None), 0);
     assert_eq!((first.read, first.input), (0, 0));
@@ -53,7 +53,7 @@ fn anthropic_writes_at_markers_and_reads_what_was_written() {
 }
 
 #[test]
-fn anthropic_looks_back_for_twenty_blocks() {
+fn anthropic_searches_the_cache_at_most_twenty_blocks_back() {
     for (blocks, reads) in [(22, true), (23, false)] {
         let mut caches = Caches::new(Api::Anthropic);
         serve(&mut caches, &body(2, &[1], None), 0);
@@ -66,7 +66,7 @@ fn anthropic_looks_back_for_twenty_blocks() {
 }
 
 #[test]
-fn anthropic_keeps_for_five_minutes_from_the_last_use_on() {
+fn anthropic_expires_cache_entries_five_minutes_after_their_last_use() {
     let mut caches = Caches::new(Api::Anthropic);
     let request = body(2, &[1], None);
     for (now, reads) in [(0, false), (4, true), (8, true), (12, true), (17, false), (21, true)] {
@@ -76,7 +76,7 @@ fn anthropic_keeps_for_five_minutes_from_the_last_use_on() {
 }
 
 #[test]
-fn anthropic_keeps_for_an_hour_what_was_written_for_one() {
+fn anthropic_keeps_1h_cache_entries_for_more_than_five_minutes() {
     let mut caches = Caches::new(Api::Anthropic);
     let first = serve(&mut caches, &body(2, &[1], Some("1h")), 0);
     assert!(first.write_1h > 5000 && (200..250).contains(&first.write_5m), "{first:?}");
@@ -98,7 +98,7 @@ fn anthropic_caches_nothing_below_its_minimum() {
 }
 
 #[test]
-fn a_change_of_thinking_loses_everything() {
+fn a_change_of_thinking_effort_invalidates_the_cache() {
     let mut caches = Caches::new(Api::Anthropic);
     let mut request = body(2, &[1], Some("5m"));
     serve(&mut caches, &request, 0);
@@ -147,7 +147,7 @@ fn openai_routes_by_key_and_overflows() {
 }
 
 #[test]
-fn the_best_is_what_an_earlier_request_began_with() {
+fn best_possible_cache_read_is_the_prefix_shared_with_an_earlier_request() {
     let mut caches = Caches::new(Api::Anthropic);
     serve(&mut caches, &body(30, &[], None), 0);
     serve(&mut caches, &body(40, &[], None), 1);

@@ -36,7 +36,7 @@ fn list<'a>(body: &'a mut Value, at: &str) -> &'a mut Vec<Value> {
 }
 
 #[test]
-fn anthropic_refuses() {
+fn anthropic_refuses_each_invalid_request() {
     refuses(
         Api::Anthropic,
         &[
@@ -95,7 +95,7 @@ fn anthropic_refuses() {
 }
 
 #[test]
-fn responses_refuses() {
+fn responses_refuses_each_invalid_request() {
     refuses(
         Api::Responses,
         &[
@@ -129,7 +129,7 @@ fn responses_refuses() {
 }
 
 #[test]
-fn chat_refuses() {
+fn chat_refuses_each_invalid_request() {
     refuses(
         Api::Chat,
         &[
@@ -157,7 +157,7 @@ fn chat_refuses() {
 }
 
 #[test]
-fn gemini_refuses() {
+fn gemini_refuses_each_invalid_request() {
     refuses(
         Api::Gemini,
         &[

@@ -43,7 +43,7 @@ fn key(here: &RequirementsMachine) -> Option<String> {
 }
 
 #[test]
-fn a_rule_never_answers_what_is_known_from_a_screen_only() {
+fn a_rule_never_answers_a_dialog_known_only_from_the_screen() {
     let (here, server, asked) = asking("1.0.0");
     let id = asked["id"].as_str().unwrap();
     assert_eq!((&asked["state"], &asked["exact"], &asked["command"]), (&"pending".into(), &false.into(), &Value::Null));
@@ -59,7 +59,7 @@ fn a_rule_never_answers_what_is_known_from_a_screen_only() {
 }
 
 #[test]
-fn what_is_known_from_a_screen_is_allowed_with_the_whole_screen_in_sight() {
+fn approving_a_screen_dialog_prints_the_whole_screen() {
     let (here, _server, asked) = asking("1.0.0");
     let allowed = here.machine.command(&["approve", asked["id"].as_str().unwrap()]).output().unwrap();
     let said = String::from_utf8(allowed.stderr).unwrap();
@@ -79,7 +79,7 @@ printf '\033[2J\033[Hinput:'
 exec sleep 8888"#;
 
 #[test]
-fn keys_answer_the_dialog_that_was_shown_and_not_one_with_the_same_subject() {
+fn a_decision_for_a_dialog_that_changed_is_refused() {
     let (here, server, asked) = asking_by(CHANGES, "1.0.0");
     let id = asked["id"].as_str().unwrap();
     let revision = |view: &Value| view["revision"].as_str().unwrap().to_owned();
@@ -101,7 +101,7 @@ fn keys_answer_the_dialog_that_was_shown_and_not_one_with_the_same_subject() {
 }
 
 #[test]
-fn keys_are_for_versions_that_were_tried() {
+fn keys_are_not_sent_to_an_untested_agent_version() {
     let (here, server, asked) = asking("1.0.1");
     let id = asked["id"].as_str().unwrap();
     for verb in ["approve", "deny"] {

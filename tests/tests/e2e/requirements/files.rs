@@ -43,7 +43,7 @@ fn called(here: &RequirementsMachine, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn everything_kept_is_private_under_any_umask() {
+fn stored_files_are_private_under_any_umask() {
     let here = RequirementsMachine::new();
     let (data, root) = (here.machine.data(), here.root());
     fs::create_dir(root.join("tmp")).unwrap();

@@ -109,7 +109,7 @@ fn decisions(here: &RequirementsMachine) -> Vec<String> {
 }
 
 #[test]
-fn no_field_of_any_input_decides() {
+fn no_field_of_any_input_decides_an_approval() {
     let here = RequirementsMachine::new();
     let server = here.machine.serve();
     here.begin();
@@ -201,7 +201,7 @@ fn no_field_of_any_input_decides() {
 }
 
 #[test]
-fn a_rule_decides_the_same_with_any_field_added() {
+fn an_added_field_never_makes_a_rule_allow_more() {
     let here = RequirementsMachine::new();
     here.save_policy("version = 1\npreset = \"read-only\"\n");
     let server = here.machine.serve();
@@ -228,7 +228,7 @@ fn a_rule_decides_the_same_with_any_field_added() {
 }
 
 #[test]
-fn an_allowance_is_used_once_and_ends_with_the_server() {
+fn an_approval_is_used_once_and_session_grants_end_with_the_server() {
     let here = RequirementsMachine::new();
     let server = here.machine.serve();
     here.begin();
@@ -296,7 +296,7 @@ fn percent(text: &str) -> String {
 }
 
 #[test]
-fn odd_names_stay_names() {
+fn unusual_session_names_are_treated_as_data() {
     let here = RequirementsMachine::new();
     let server = here.machine.serve();
     let names = odd_names();
@@ -379,7 +379,7 @@ fn nested(depth: usize) -> String {
 }
 
 #[test]
-fn json_of_agents_is_read_within_limits() {
+fn deeply_nested_json_from_agents_is_rejected_or_skipped() {
     let here = RequirementsMachine::new();
     let server = here.machine.serve();
     let (id, cwd) = (session(38), here.machine.project());

@@ -52,7 +52,7 @@ fn sockets(pid: u32) -> Vec<(&'static str, SocketAddr)> {
 }
 
 #[test]
-fn only_loopback_is_listened_on_by_default() {
+fn the_server_listens_only_on_loopback_by_default() {
     let here = RequirementsMachine::new();
     // Started by a user's first command, without options and without a configuration.
     here.done(&["ps"]);
@@ -65,7 +65,7 @@ fn only_loopback_is_listened_on_by_default() {
 }
 
 #[test]
-fn other_addresses_need_the_flag() {
+fn non_loopback_listen_addresses_need_the_expose_flag() {
     let here = RequirementsMachine::new();
     for address in ["0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0", "192.0.2.1:0"] {
         let (code, err) = here.failed(&["serve", "--listen", address]);
@@ -77,7 +77,7 @@ fn other_addresses_need_the_flag() {
 
 /// The server listens on loopback and accepts the given host names.
 #[test]
-fn an_exposed_server_answers_to_the_names_it_is_given_only() {
+fn an_exposed_server_accepts_only_the_allowed_host_names() {
     let machine = Machine::new(PROGRAM);
     let data = machine.data();
     let refused = machine.command(&["serve", "--allowed-host", "http://dev.example"]).output().unwrap();
@@ -112,7 +112,7 @@ fn an_exposed_server_answers_to_the_names_it_is_given_only() {
 
 /// The configured port and host names are used, also by a server that a command starts.
 #[test]
-fn the_port_and_the_names_of_the_configuration_count() {
+fn the_configured_port_and_host_names_are_used() {
     let machine = Machine::new(PROGRAM);
     let failure = || {
         let output = machine.command(&["ps"]).output().unwrap();
@@ -152,7 +152,7 @@ fn answer_to_head(address: &str, head: &str) -> String {
 }
 
 #[test]
-fn wrong_hosts_and_origins_are_refused_before_route_and_body() {
+fn wrong_hosts_and_origins_are_refused_before_the_body_is_read() {
     let machine = Machine::new(PROGRAM);
     // Within the patience of the test, so a server that waits longer for a body cannot pass.
     let server = machine.serve();
@@ -183,7 +183,7 @@ fn wrong_hosts_and_origins_are_refused_before_route_and_body() {
 }
 
 #[test]
-fn only_a_header_carries_the_token() {
+fn the_token_is_accepted_only_in_the_authorization_header() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let (address, token) = (&server.client.address, &server.client.token);

@@ -73,7 +73,7 @@ fn namespace(arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn nothing_leaves_the_machine_by_default() {
+fn no_network_traffic_leaves_the_machine_by_default() {
     let possible = namespace(&["ip link set lo up"]).output();
     if !possible.as_ref().is_ok_and(|output| output.status.success()) {
         println!("skipped: network namespaces cannot be made here (needs unshare, ip and bash): {possible:?}");

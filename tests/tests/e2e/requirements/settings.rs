@@ -31,7 +31,7 @@ const UNKNOWN: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn an_unknown_key_stops_every_command_and_is_named() {
+fn an_unknown_configuration_key_is_named_and_stops_commands() {
     let here = RequirementsMachine::new();
     let file = here.root().join("config/capture/config.toml");
     for (text, key) in UNKNOWN {
@@ -51,7 +51,7 @@ fn an_unknown_key_stops_every_command_and_is_named() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_keeps_nobody_from_stopping_the_server_or_finding_the_fault() {
+fn doctor_and_serve_stop_work_with_an_invalid_configuration() {
     let here = RequirementsMachine::new();
     let server = here.machine.serve();
     here.machine.configure("autostrat = false\n");
@@ -87,7 +87,7 @@ fn an_unknown_key_of_the_policy_is_named_and_nothing_is_allowed() {
 }
 
 #[test]
-fn nothing_an_agent_writes_becomes_an_argument() {
+fn text_written_by_an_agent_never_becomes_a_program_argument() {
     let here = RequirementsMachine::new();
     let ran = here.root().join("ran.txt");
     // Writes its arguments to a file, one per line.

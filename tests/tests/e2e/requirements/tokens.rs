@@ -135,7 +135,7 @@ fn used() -> Used {
 }
 
 #[test]
-fn tokens_are_nowhere_but_in_their_files() {
+fn tokens_appear_only_in_their_files() {
     let used = used();
     let (root, data) = (used.here.root(), used.here.machine.data());
     let tokens = NAMES.map(|name| (name, token(&data, name)));
@@ -178,7 +178,7 @@ fn tokens_are_nowhere_but_in_their_files() {
 }
 
 #[test]
-fn the_server_leaves_no_core_dump() {
+fn core_dumps_of_the_server_are_disabled() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
     let limits = fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();

@@ -45,7 +45,7 @@ fn with_key(here: &TerminalMachine, key: &str) -> User {
 }
 
 #[test]
-fn a_run_is_left_and_found_again() {
+fn a_user_can_detach_from_a_run_and_reattach() {
     let here = TerminalMachine::new();
     // The key as a plain byte, and as encoded by the keyboard protocols of kitty and xterm.
     for key in ["\x1d", "\x1b[93;5u", "\x1b[27;5;93~"] {
@@ -76,7 +76,7 @@ fn a_run_is_left_and_found_again() {
 }
 
 #[test]
-fn a_key_that_is_not_set_is_typed() {
+fn an_unconfigured_detach_key_is_sent_to_the_program() {
     let here = TerminalMachine::new();
     let mut user = here.run("stty -icanon -echo min 1; echo ready; head -c 1 | od -An -tx1; exit 2");
     user.expect("ready\r\n");
@@ -97,7 +97,7 @@ fn until_shown(typist: &mut User, line: &str, viewer: &mut User) {
 }
 
 #[test]
-fn a_second_terminal_is_told_that_it_only_watches() {
+fn a_second_terminal_attaches_read_only_with_a_notice() {
     let here = TerminalMachine::new();
     let mut first = here.run(TELLS);
     first.expect("ready\r\n");
@@ -112,7 +112,7 @@ fn a_second_terminal_is_told_that_it_only_watches() {
 }
 
 #[test]
-fn many_look_on_and_one_types() {
+fn many_viewers_watch_and_only_one_terminal_types() {
     let here = TerminalMachine::new();
     let mut first = here.run(TELLS);
     first.expect("ready\r\n");
@@ -145,7 +145,7 @@ fn many_look_on_and_one_types() {
 
 /// A viewer that does not read slows neither the program nor the other viewers.
 #[test]
-fn a_viewer_that_does_not_read_is_passed_over() {
+fn a_viewer_that_does_not_read_does_not_block_the_program() {
     let here = TerminalMachine::new();
     let mut first =
         here.run("echo ready; read line; head -c 8000000 /dev/zero | tr '\\0' x; echo over; read line; exit 3");
@@ -165,7 +165,7 @@ fn a_viewer_that_does_not_read_is_passed_over() {
 
 /// A process started by an agent must not type into a run, not even into the agent's own.
 #[test]
-fn what_an_agent_started_is_refused() {
+fn attach_is_refused_to_processes_of_an_agent() {
     let here = TerminalMachine::new();
     let agent = here.machine.project().join("claude");
     symlink("/bin/sh", &agent).unwrap();
@@ -185,7 +185,7 @@ fn what_an_agent_started_is_refused() {
 
 /// A new viewer sees the existing screen, not only new output.
 #[test]
-fn the_screen_is_drawn_for_who_comes() {
+fn a_new_viewer_gets_the_current_screen() {
     let here = TerminalMachine::new();
     let mut first =
         here.run("stty -echo; printf '\\033[2J\\033[5;9Hon the screen'; echo; echo ready; read line; exit 3");
@@ -200,7 +200,7 @@ fn the_screen_is_drawn_for_who_comes() {
 }
 
 #[test]
-fn what_is_not_there_is_not_attached_to() {
+fn attaching_to_an_unknown_or_dead_run_exits_with_4() {
     let here = TerminalMachine::new();
     assert_eq!(attach(&here, "01KAH1DZ7T").end().1, 4);
     // The files of a killed host are not listed as a run.
@@ -216,7 +216,7 @@ fn what_is_not_there_is_not_attached_to() {
 }
 
 #[test]
-fn a_run_begins_without_a_terminal() {
+fn a_detached_run_starts_without_a_terminal() {
     let here = TerminalMachine::new();
     let began = here.machine.project().join("began");
     let script = format!("(echo $TERM; stty size) >{0}.part; mv {0}.part {0}; {TELLS}", began.display());
@@ -241,7 +241,7 @@ fn a_run_begins_without_a_terminal() {
 }
 
 #[test]
-fn a_run_is_not_shown_within_itself() {
+fn attaching_to_a_run_from_inside_it_is_refused() {
     let here = TerminalMachine::new();
     let mut user = User::start_with(
         &here.machine,

@@ -21,7 +21,7 @@ const LATE: Duration = Duration::from_secs(4);
 
 /// P1: the last output before the end. `RUNS=1000` for a longer test.
 #[test]
-fn the_last_bytes_before_the_end_are_shown() {
+fn the_last_bytes_before_exit_are_shown() {
     let here = TerminalMachine::new();
     for n in 0..number_from_env("RUNS", 50) {
         let (shown, status) = here.user("$PROGRAM run -- printf Bingo").end();
@@ -31,7 +31,7 @@ fn the_last_bytes_before_the_end_are_shown() {
 
 /// P1: a large output.
 #[test]
-fn a_million_bytes_before_the_end_are_shown() {
+fn a_million_bytes_printed_before_exit_are_shown() {
     let here = TerminalMachine::new();
     for n in 0..number_from_env("RUNS", 5) {
         let (shown, status) = here.run("head -c 1048576 /dev/zero | tr '\\0' x; exit 7").end();
@@ -42,7 +42,7 @@ fn a_million_bytes_before_the_end_are_shown() {
 
 /// P2.
 #[test]
-fn a_flood_takes_no_memory_and_ends_at_ctrl_c() {
+fn a_flood_of_output_uses_bounded_memory_and_ends_on_ctrl_c() {
     let here = TerminalMachine::new();
     let mut user = here.run("echo ready; read line; exec yes flood");
     user.expect("ready\r\n");
@@ -63,7 +63,7 @@ fn a_flood_takes_no_memory_and_ends_at_ctrl_c() {
 
 /// P11.
 #[test]
-fn a_terminal_that_takes_nothing_holds_the_program_up() {
+fn a_terminal_that_does_not_read_blocks_the_program() {
     const BYTES: usize = 24 << 20;
     let here = TerminalMachine::new();
     let mut user = here.run(&format!("echo ready; read line; head -c {BYTES} /dev/zero | tr '\\0' x; echo over"));
@@ -93,7 +93,7 @@ fn a_terminal_that_takes_nothing_holds_the_program_up() {
 
 /// P11: output that waits for a blocked terminal is neither lost nor reordered.
 #[test]
-fn a_terminal_that_goes_on_after_a_while_is_shown_every_byte_in_order() {
+fn a_terminal_that_pauses_gets_every_byte_in_order() {
     let here = TerminalMachine::new();
     let mut user = here.run("echo ready; read line; seq 100000 899999; exit 5");
     user.expect("ready\r\n");
@@ -120,7 +120,7 @@ fn a_terminal_that_goes_on_after_a_while_is_shown_every_byte_in_order() {
 
 /// P1: the terminal is blocked until long after the end.
 #[test]
-fn the_last_bytes_are_shown_to_a_terminal_that_takes_them_late() {
+fn the_last_bytes_reach_a_terminal_that_reads_them_late() {
     // More than a terminal buffers without a reader (68 KiB at most), and no more than the host queues.
     const BYTES: usize = 71_000;
     let here = TerminalMachine::new();
@@ -141,7 +141,7 @@ fn the_last_bytes_are_shown_to_a_terminal_that_takes_them_late() {
 
 /// P10.
 #[test]
-fn bytes_that_are_no_text_pass_unchanged() {
+fn non_text_bytes_are_passed_unchanged() {
     let here = TerminalMachine::new();
     let mut random = Random::new(7);
     let mut endless_osc = b"\x1b]0;".to_vec();
@@ -176,7 +176,7 @@ fn bytes_that_are_no_text_pass_unchanged() {
 
 /// P5.
 #[test]
-fn a_storm_of_sizes_harms_nothing_and_the_last_one_holds() {
+fn output_is_intact_and_the_last_size_applies_after_many_resizes() {
     let here = TerminalMachine::new();
     let script = "i=0; while [ $i -lt 3000 ]; do echo \"漢字かな交じり文 e\u{301} 🦀🦀 $i\"; i=$((i+1)); done; \
                   echo ready; while read line; do stty size; done; exit 4";
@@ -205,7 +205,7 @@ fn a_storm_of_sizes_harms_nothing_and_the_last_one_holds() {
 
 /// P4.
 #[test]
-fn who_holds_the_terminal_open_does_not_hold_the_end_up() {
+fn a_process_holding_the_terminal_open_does_not_delay_the_exit() {
     let here = TerminalMachine::new();
     for holder in ["setsid sleep 9999", "sleep 9999", "(trap '' HUP TERM; exec sleep 9999)"] {
         let mut user = here.run(&format!("{holder} & echo done; exit 3"));

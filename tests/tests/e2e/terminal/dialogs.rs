@@ -118,7 +118,7 @@ impl Conversation {
 }
 
 #[test]
-fn a_dialog_gets_the_key_that_was_decided_for_it_and_no_other_does() {
+fn a_key_is_sent_only_to_the_dialog_it_was_decided_for() {
     let here = TerminalMachine::new();
     let data = here.machine.data();
     std::fs::create_dir_all(&data).unwrap();

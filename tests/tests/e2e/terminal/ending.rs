@@ -11,7 +11,7 @@ use super::TerminalMachine;
 
 /// P13: `EVERY=1` tries all codes.
 #[test]
-fn the_status_is_that_of_the_program() {
+fn the_exit_status_is_that_of_the_program() {
     let here = TerminalMachine::new();
     let step = number_from_env("EVERY", 17);
     let codes: Vec<String> = (0..256)
@@ -25,7 +25,7 @@ fn the_status_is_that_of_the_program() {
 
 /// P13.
 #[test]
-fn a_signal_that_ended_the_program_is_128_and_its_number() {
+fn a_program_ended_by_a_signal_exits_with_128_plus_its_number() {
     let here = TerminalMachine::new();
     let signals = [1, 2, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 31];
     let list = signals.map(|n: i32| n.to_string()).join(" ");
@@ -42,7 +42,7 @@ fn a_signal_that_ended_the_program_is_128_and_its_number() {
 
 /// P13.
 #[test]
-fn a_command_that_cannot_be_started_is_126_or_127() {
+fn a_command_that_cannot_be_started_exits_with_126_or_127() {
     let here = TerminalMachine::new();
     for (command, expected) in [
         ("./nowhere", 127),
@@ -73,7 +73,7 @@ fn started(here: &TerminalMachine, script: &str) -> User {
 
 /// P3: the program is asked to end, then killed.
 #[test]
-fn a_program_that_ignores_its_end_is_ended() {
+fn a_program_ignoring_sigterm_is_killed() {
     let here = TerminalMachine::new();
     let mut user = started(&here, "trap '' TERM HUP INT");
     signal(here.launcher(), Signal::TERM);
@@ -84,7 +84,7 @@ fn a_program_that_ignores_its_end_is_ended() {
 
 /// P7.
 #[test]
-fn a_launcher_that_is_asked_to_end_ends_the_program() {
+fn sigterm_to_the_launcher_ends_the_program() {
     let here = TerminalMachine::new();
     let mut user = started(&here, "trap 'echo asked; exit 9' TERM");
     signal(here.launcher(), Signal::TERM);
@@ -101,7 +101,7 @@ fn a_launcher_that_is_asked_to_end_ends_the_program() {
 
 /// P7.
 #[test]
-fn a_host_that_is_asked_to_end_ends_the_program() {
+fn a_signal_to_the_host_ends_the_program() {
     for asked in [Signal::TERM, Signal::HUP, Signal::INT] {
         let here = TerminalMachine::new();
         let mut user = started(&here, "true");
@@ -114,7 +114,7 @@ fn a_host_that_is_asked_to_end_ends_the_program() {
 
 /// P7: the terminal of the launcher is restored however the launcher ended, and the program continues.
 #[test]
-fn a_launcher_that_is_gone_leaves_the_terminal_as_it_was() {
+fn the_terminal_is_restored_when_the_launcher_is_killed() {
     for (how, expected) in [(Signal::KILL, 137), (Signal::HUP, 129)] {
         let here = TerminalMachine::new();
         let mut user = started(&here, "true");
@@ -132,7 +132,7 @@ fn a_launcher_that_is_gone_leaves_the_terminal_as_it_was() {
 
 /// P7.
 #[test]
-fn a_host_that_is_gone_leaves_the_terminal_as_it_was() {
+fn the_terminal_is_restored_when_the_host_is_killed() {
     let here = TerminalMachine::new();
     let mut user = started(&here, "true");
     signal(here.host(), Signal::KILL);
@@ -163,7 +163,7 @@ fn fix_tty_makes_a_terminal_usable() {
 
 /// The terminal is closed: the program continues, or ends with it if requested.
 #[test]
-fn a_terminal_that_is_closed() {
+fn a_run_survives_a_closed_terminal_unless_on_hangup_is_end() {
     let here = TerminalMachine::new();
     let user = started(&here, "true");
     let host = here.host();

@@ -21,7 +21,7 @@ fn shell(here: &TerminalMachine, before: &str) -> User {
 
 /// P8, also nested: the same within a run.
 #[test]
-fn a_run_is_stopped_and_goes_on() {
+fn a_run_can_be_stopped_with_ctrl_z_and_continued() {
     for before in ["", "$PROGRAM run --"] {
         let here = TerminalMachine::new();
         let mut user = shell(&here, before);
@@ -58,7 +58,7 @@ fn a_run_is_stopped_and_goes_on() {
 
 /// P8: a viewer detaches, and a program stopped by its user stays stopped.
 #[test]
-fn a_viewer_that_leaves_continues_nothing_that_was_stopped() {
+fn a_detaching_viewer_does_not_continue_a_stopped_program() {
     let here = TerminalMachine::new();
     let mut user = shell(&here, "");
     user.types("$PROGRAM run --name one -- sh -c 'echo re''ady; read line; echo got:$line'\n");
@@ -87,7 +87,7 @@ fn a_viewer_that_leaves_continues_nothing_that_was_stopped() {
 
 /// P8: in the background the run leaves the terminal alone.
 #[test]
-fn a_run_goes_on_in_the_background() {
+fn a_stopped_run_continues_in_the_background() {
     let here = TerminalMachine::new();
     let mut user = shell(&here, "");
     user.types("$PROGRAM run -- sh -c 'echo re''ady; exec sleep 9999'\n");
@@ -129,7 +129,7 @@ fn a_program_that_stops_itself_stops_its_run() {
 
 /// P8.
 #[test]
-fn a_run_within_a_run() {
+fn a_nested_run_behaves_as_without_capture() {
     let here = TerminalMachine::new();
     let inner = "sh -c 'echo inner; stty size; exit 4'";
     let (shown, status) = here.both(&format!("$RUN sh -c \"echo outer; $RUN {inner}; echo code \\$?; exit 6\""));
@@ -173,7 +173,7 @@ fn a_signal_is_delivered_once() {
 
 /// Input typed before the program reads is not lost.
 #[test]
-fn what_is_typed_ahead_arrives() {
+fn input_typed_before_the_program_reads_is_delivered() {
     let here = TerminalMachine::new();
     let mut user = here.run("echo ready; sleep 0.2; read line; echo got:$line; cat");
     user.expect("ready\r\n");
@@ -187,7 +187,7 @@ fn what_is_typed_ahead_arrives() {
 
 /// Much input for a program that does not read delays only that input.
 #[test]
-fn a_program_that_does_not_read_can_be_interrupted() {
+fn ctrl_c_interrupts_a_program_that_does_not_read_its_input() {
     let here = TerminalMachine::new();
     let mut user = here.run("stty -icanon -echo; echo ready; sleep 9999");
     user.expect("ready\r\n");

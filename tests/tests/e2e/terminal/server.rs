@@ -4,7 +4,7 @@ use super::TerminalMachine;
 
 /// P12: the agent notices nothing.
 #[test]
-fn a_server_that_goes_and_comes_back_is_not_noticed() {
+fn a_server_restart_does_not_affect_a_run() {
     let here = TerminalMachine::new();
     let server = here.machine.serve();
     let mut user = here.run("while read line; do printf '\\a'; echo \"got:$line\"; done; exit 3");

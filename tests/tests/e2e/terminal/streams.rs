@@ -9,7 +9,7 @@ use super::TerminalMachine;
 
 /// P9.
 #[test]
-fn streams_that_are_no_terminal_are_the_programs_own() {
+fn redirected_streams_are_passed_to_the_program_unchanged() {
     let here = TerminalMachine::new();
     for script in [
         "$RUN sh -c 'cat; echo end' </dev/null",
@@ -33,7 +33,7 @@ fn streams_that_are_no_terminal_are_the_programs_own() {
 
 /// P9: a closed stream behaves like one without input or output; our runtime opens it that way.
 #[test]
-fn streams_that_are_closed_hold_nothing_up() {
+fn closed_streams_do_not_block_a_run() {
     let here = TerminalMachine::new();
     for (closed, expected) in [(">&-", ""), ("2>&-", "x\r\n"), ("<&-", "x\r\n"), ("<&- >&- 2>&-", "")] {
         let mut user = here.user(&format!("$PROGRAM run -- sh -c 'cat; echo x; exit 3' {closed}"));
@@ -52,7 +52,7 @@ fn streams_that_are_closed_hold_nothing_up() {
 
 /// P9: without any terminal.
 #[test]
-fn without_a_terminal_nothing_is_between() {
+fn pipes_are_passed_through_without_a_terminal() {
     let here = TerminalMachine::new();
     let mut command = here.machine.command(&["run", "--", "sh", "-c", "cat; echo err >&2; exit 9"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -74,7 +74,7 @@ fn without_a_terminal_nothing_is_between() {
 
 /// A terminal can be requested without having one.
 #[test]
-fn a_terminal_can_be_had_without_one() {
+fn run_tty_provides_a_terminal_when_there_is_none() {
     let here = TerminalMachine::new();
     let script = "for n in 0 1 2; do test -t $n && echo $n; done; stty size; exit 3";
     let output = here.output(&mut here.machine.command(&["run", "--tty", "--size", "90x33", "--", "sh", "-c", script]));
@@ -92,7 +92,7 @@ fn a_terminal_can_be_had_without_one() {
 
 /// P15.
 #[test]
-fn the_environment_is_what_it_was() {
+fn the_environment_gains_only_the_run_id() {
     let here = TerminalMachine::new();
     let sorted = |run: &str| {
         let mut user = here.user(&format!("{run} env"));
@@ -113,7 +113,7 @@ fn the_environment_is_what_it_was() {
 
 /// P15.
 #[test]
-fn the_program_finds_itself_as_it_would_alone() {
+fn process_attributes_are_the_same_as_without_capture() {
     let here = TerminalMachine::new();
     for script in [
         // No descriptor of capture is inherited: 3 is the one that `ls` opens.
@@ -138,7 +138,7 @@ fn the_program_finds_itself_as_it_would_alone() {
 }
 
 #[test]
-fn without_capture_nothing_of_ours_is_left() {
+fn no_capture_executes_the_program_directly() {
     let here = TerminalMachine::new();
     let script = "sh -c 'echo $$; exec $PROGRAM run --no-capture -- sh -c \"echo \\$\\$; env | grep -c ^CAPTURE_RUN_ID; exit 5\"'";
     let mut user = here.user(script);
@@ -154,7 +154,7 @@ fn without_capture_nothing_of_ours_is_left() {
 
 /// An invalid configuration is reported before anything starts.
 #[test]
-fn a_bad_configuration_starts_nothing() {
+fn run_with_an_invalid_configuration_starts_nothing() {
     let here = TerminalMachine::new();
     here.machine.configure("no_such_key = 1\n");
     let output = here.output(&mut here.machine.command(&["run", "--", "touch", "started"]));
@@ -164,7 +164,7 @@ fn a_bad_configuration_starts_nothing() {
 }
 
 #[test]
-fn arguments_may_be_long() {
+fn long_arguments_are_passed_unchanged() {
     let here = TerminalMachine::new();
     here.both("long=$(printf '%060000d' 0); $RUN sh -c 'printf %s \"$1$9\" | wc -c' sh $long $long $long $long $long $long $long $long $long");
 }

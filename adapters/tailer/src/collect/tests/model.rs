@@ -235,7 +235,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn tail_model_nothing_is_lost_doubled_or_altered(ops in ops()) {
+    fn tail_model_no_record_is_lost_duplicated_or_altered(ops in ops()) {
         let mut world = World::new();
         for op in &ops {
             world.do_it(op);
@@ -256,7 +256,7 @@ proptest! {
 
     /// Without rewriting, records without ids are counted exactly, despite cuts and kills.
     #[test]
-    fn tail_model_records_without_ids_are_counted(ops in ops()) {
+    fn tail_model_records_without_ids_are_committed_exactly_once(ops in ops()) {
         let mut world = World::new();
         let mut plains = 0;
         for op in &ops {

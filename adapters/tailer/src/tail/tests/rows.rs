@@ -56,7 +56,7 @@ fn rows_are_read_once_as_they_are_committed() {
 }
 
 #[test]
-fn rows_that_are_not_committed_are_not_read_and_hold_up_nobody() {
+fn uncommitted_rows_are_not_read_and_do_not_block_reading() {
     let mut case = case();
     let database = writer(&case.path());
     insert(&database, "a", "one");
@@ -68,7 +68,7 @@ fn rows_that_are_not_committed_are_not_read_and_hold_up_nobody() {
 }
 
 #[test]
-fn rows_of_a_writer_that_was_killed_are_read_from_its_log() {
+fn rows_of_a_killed_writer_are_read_from_the_write_ahead_log() {
     let mut case = case();
     let other = tempfile::tempdir().unwrap();
     let database = writer(&other.path().join("f"));
@@ -83,7 +83,7 @@ fn rows_of_a_writer_that_was_killed_are_read_from_its_log() {
 }
 
 #[test]
-fn rows_of_a_database_nobody_has_open_leave_nothing_beside_it() {
+fn reading_a_closed_database_creates_no_files() {
     let mut case = case();
     let database = writer(&case.path());
     insert(&database, "a", "one");
@@ -96,7 +96,7 @@ fn rows_of_a_database_nobody_has_open_leave_nothing_beside_it() {
 }
 
 #[test]
-fn rows_that_took_the_place_of_deleted_ones_are_read() {
+fn a_row_that_reuses_a_deleted_rowid_is_read() {
     let mut case = case();
     let database = writer(&case.path());
     insert(&database, "a", "one");
@@ -109,7 +109,7 @@ fn rows_that_took_the_place_of_deleted_ones_are_read() {
 }
 
 #[test]
-fn rows_of_another_database_at_the_path_are_read() {
+fn rows_of_a_recreated_database_are_read() {
     let mut case = case();
     let database = writer(&case.path());
     insert(&database, "a", "one");
@@ -147,7 +147,7 @@ fn rows_that_are_too_long_become_stubs() {
 }
 
 #[test]
-fn rows_are_not_looked_for_behind_links_or_in_other_files() {
+fn symlinks_and_files_without_the_table_are_refused() {
     let mut case = case();
     let elsewhere = tempfile::tempdir().unwrap();
     drop(writer(&elsewhere.path().join("f")));
@@ -164,7 +164,7 @@ fn rows_are_not_looked_for_behind_links_or_in_other_files() {
 }
 
 #[test]
-fn rows_of_a_view_are_not_computed() {
+fn a_view_named_like_the_table_is_not_queried() {
     let mut case = case();
     let database = Connection::open(case.path()).unwrap();
     let endless = "CREATE VIEW log AS WITH RECURSIVE n(rowid) AS (SELECT 1 UNION ALL SELECT rowid + 1 FROM n) \

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_it_started_are_activity_of_a_silent_program() {
+    fn running_child_programs_are_reported_for_a_silent_program() {
         let mut activity = ProgramActivity::default();
         assert_eq!(activity.due(at(0)), None);
         assert_eq!(activity.look(Some(at(0)), at(0), || false), Some("writes output"));

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_onlooker_is_answered_when_something_changes_or_in_the_end() {
+    fn an_onlooker_is_answered_on_a_change_or_at_the_timeout() {
         let (mut observer, mut onlookers) = (observer(), Onlookers::default());
         let first = add(&mut onlookers, 0, 1_000, at(0));
         onlookers.show(&mut observer, at(0));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_most_of_onlookers() {
+    fn onlookers_above_the_limit_are_refused() {
         let mut onlookers = Onlookers::default();
         for _ in 0..ONLOOKERS {
             assert!(add(&mut onlookers, 0, 1_000, at(0)).lock().unwrap().is_empty());

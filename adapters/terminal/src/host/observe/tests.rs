@@ -4,7 +4,7 @@ use processes::wake;
 use super::*;
 
 #[test]
-fn modes_are_those_the_program_turned_on() {
+fn paste_and_cursor_modes_follow_the_programs_sequences() {
     let after = |bytes: &[u8]| {
         let size = Size { rows: 10, columns: 40 };
         let mut observer = Observer::new(size, Provider::Unknown, Arc::default(), clock());
@@ -55,7 +55,7 @@ fn start(provider: Provider) -> (ScreenHandle, Receiver<FromScreen>, Sender<Pend
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
-fn what_the_server_asks_for_becomes_bytes_to_type() {
+fn server_requests_are_encoded_as_bytes_to_type() {
     let check = |provider, ask: HostRequest, expected: Result<&[u8], &str>| {
         let (screen, screen_events, server) = start(provider);
         let (reply, answer) = bounded(1);
@@ -81,7 +81,7 @@ fn what_the_server_asks_for_becomes_bytes_to_type() {
 }
 
 #[test]
-fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
+fn answers_without_an_open_dialog_are_refused() {
     let (screen, _news, server) = start(Provider::Claude);
     let answers: Vec<_> = ["x", "y"]
         .iter()
@@ -104,7 +104,7 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
 }
 
 #[test]
-fn the_screen_is_answered_with_its_picture() {
+fn a_screen_request_returns_the_picture_with_its_size() {
     let (screen, _news, server) = start(Provider::Claude);
     let (reply, answer) = bounded(1);
     server
@@ -127,7 +127,7 @@ fn unread(to: Sender<ToScreen>) -> ScreenHandle {
 }
 
 #[test]
-fn a_reader_that_does_not_keep_up_is_never_waited_for() {
+fn output_is_skipped_instead_of_waiting_for_a_slow_reader() {
     // Nothing is received here.
     let (to, incoming) = bounded(THINGS);
     let screen = unread(to);
@@ -147,7 +147,7 @@ fn a_reader_that_does_not_keep_up_is_never_waited_for() {
 }
 
 #[test]
-fn only_what_scrolls_by_may_be_left_out() {
+fn only_output_that_merely_scrolls_may_be_skipped() {
     for scrolls in ["", "plain\r\n", "\x1b[1;32mgreen\x1b[0m\n", "\x1b[Kx", "\x1b[38:2:1:2:3mx", "caf\u{e9}"] {
         assert!(only_scrolls(scrolls.as_bytes()), "{scrolls:?}");
     }
@@ -159,7 +159,7 @@ fn only_what_scrolls_by_may_be_left_out() {
 }
 
 #[test]
-fn a_sequence_that_was_begun_is_found_at_the_end() {
+fn an_incomplete_escape_sequence_at_the_end_is_measured() {
     for (bytes, begun) in [
         ("", 0),
         ("plain", 0),
@@ -176,7 +176,7 @@ fn a_sequence_that_was_begun_is_found_at_the_end() {
 }
 
 #[test]
-fn in_a_flood_no_mode_is_missed_wherever_its_sequence_is_cut() {
+fn a_mode_change_split_at_any_byte_survives_a_flood_of_output() {
     let sequence = b"\x1b[?2004h";
     for cut in 0..=sequence.len() {
         let (screen, screen_events, server) = start(Provider::Unknown);

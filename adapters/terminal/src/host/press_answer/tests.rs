@@ -497,7 +497,7 @@ fn play(seed: u64, count: &mut Count) {
 }
 
 #[test]
-fn a_key_reaches_only_the_dialog_that_was_decided() {
+fn an_answer_key_never_reaches_a_dialog_other_than_the_decided_one() {
     #[expect(clippy::disallowed_methods, reason = "how much is tried is said from outside")]
     let cases = std::env::var("CAPTURE_SWAPS").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES);
     let mut count = Count::default();
@@ -510,7 +510,7 @@ fn a_key_reaches_only_the_dialog_that_was_decided() {
 }
 
 #[test]
-fn the_cursor_moves_along_the_options() {
+fn arrow_keys_move_the_cursor_to_the_chosen_option() {
     use crate::screen::StandingOption;
     let dialog = |selected: usize, row| {
         let answers = [ChoiceAnswer::AllowAlways, ChoiceAnswer::AllowOnce, ChoiceAnswer::Deny].into_iter().enumerate();

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_answered_and_no_terminal_sees_it() {
+    fn a_status_query_is_removed_from_the_output_and_counted() {
         assert_eq!(taken([b"a\x1b]7501;?\x1b\\b\x1b]7501;?\x07\x1b[c".as_slice()]), (b"ab\x1b[c".to_vec(), 2));
         // Reports are passed on to terminals that display them.
         for other in
@@ -128,7 +128,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn pieces_are_read_as_the_whole(
+        fn status_queries_are_recognized_in_any_split_of_the_output(
             parts in proptest::collection::vec(proptest::sample::select(vec![
                 "\x1b]7501;?\x1b\\", "\x1b]7501;?\x07", "\x1b]7501;?", "\x1b]75", "\x1b", "text", "\x1b]7501;state=idle\x07", "\x1b\\", "\x07", "?",
             ]), 0..12),

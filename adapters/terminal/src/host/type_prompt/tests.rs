@@ -112,7 +112,7 @@ fn a_text_is_submitted_once_the_screen_shows_it() {
 }
 
 #[test]
-fn a_long_text_is_found_by_its_end_or_by_what_stands_for_a_paste() {
+fn a_long_text_is_recognized_by_its_end_or_by_a_paste_placeholder() {
     let text = "a line\n".repeat(40) + "and the last of them";
     for shown in ["and the last\r\n  of them", "[Pasted text #1 +40 lines]"] {
         let mut typing = Typing::new(Provider::Claude, &text);
@@ -127,7 +127,7 @@ fn a_long_text_is_found_by_its_end_or_by_what_stands_for_a_paste() {
 }
 
 #[test]
-fn enter_is_not_pressed_in_what_opens_after_the_text() {
+fn enter_is_not_pressed_if_a_dialog_opens_after_the_text() {
     let dialogs = [
         MENU.to_owned(),
         // No rule matches this screen.
@@ -165,7 +165,7 @@ fn enter_is_not_pressed_in_a_program_that_does_not_show_the_text() {
 }
 
 #[test]
-fn an_enter_without_effect_is_told() {
+fn an_enter_without_effect_is_reported() {
     let mut typing = Typing::at_prompt("do the work");
     typing.typed();
     typing.draw(&prompt("hello", "do the work"));
@@ -174,7 +174,7 @@ fn an_enter_without_effect_is_told() {
 }
 
 #[test]
-fn nothing_is_typed_where_no_prompt_is() {
+fn nothing_is_typed_while_no_prompt_is_open() {
     let mut menu = Typing::at_prompt("x");
     menu.draw(MENU);
     menu.pass(1_000);
@@ -187,7 +187,7 @@ fn nothing_is_typed_where_no_prompt_is() {
 }
 
 #[test]
-fn what_the_program_wrote_meanwhile_is_looked_at_first() {
+fn typing_deferred_by_new_output_is_refused_if_a_menu_appeared() {
     let mut typing = Typing::at_prompt("x");
     assert!(matches!(typing.next(1_000), PromptStep::Type { .. }));
     assert!(typing.prompting.typed(PromptTyped::NotNow, typing.at()).is_none());
@@ -207,7 +207,7 @@ fn a_text_that_would_act_as_keys_is_not_typed() {
 }
 
 #[test]
-fn a_program_whose_screen_no_rule_reads_gets_text_once_it_is_still() {
+fn a_program_without_screen_rules_gets_text_once_its_screen_is_still() {
     let mut typing = Typing::new(Provider::Unknown, "ls");
     typing.draw("$ ");
     let outcome = typing.outcome();
@@ -221,7 +221,7 @@ fn a_program_whose_screen_no_rule_reads_gets_text_once_it_is_still() {
 }
 
 #[test]
-fn the_terminal_types_only_what_the_screen_was_asked_about() {
+fn prompt_keys_are_refused_after_new_output_or_user_input() {
     let right = InputFacts { passed: 10, unread: false, waiting: false, runs: true, typed: None, text: None };
     let minute = Some(Duration::from_secs(60));
     let text = |ago, same| Some((Duration::from_secs(ago), same));

@@ -12,7 +12,7 @@ fn typed(keys: &str) -> Vec<String> {
 }
 
 #[test]
-fn lines_as_they_are_typed() {
+fn typed_lines_are_reconstructed_from_edits_and_pastes() {
     assert_eq!(typed("say hello\r"), ["say hello"]);
     assert_eq!(typed("one\rtwo\r"), ["one", "two"]);
     assert_eq!(typed("sai\x7fy\r"), ["say"]);
@@ -27,7 +27,7 @@ fn lines_as_they_are_typed() {
 }
 
 #[test]
-fn of_a_line_that_was_edited_elsewhere_nothing_is_known() {
+fn a_line_edited_with_cursor_history_or_completion_is_discarded() {
     assert!(typed("one\x1b[D\x1b[Dx\r").is_empty(), "the cursor was moved");
     assert!(typed("\x1b[A\r").is_empty(), "an earlier line was taken");
     assert!(typed("fi\tone\r").is_empty(), "it was completed");
@@ -36,14 +36,14 @@ fn of_a_line_that_was_edited_elsewhere_nothing_is_known() {
 }
 
 #[test]
-fn what_types_nothing_changes_nothing() {
+fn terminal_reports_do_not_change_the_typed_line() {
     for silent in ["\x1b[I", "\x1b[<35;10;4M", "\x1b[?62;22c", "\x1b[12;4R", "\x1b]11;rgb:0000/0000/0000\x1b\\"] {
         assert_eq!(typed(&format!("on{silent}e\r")), ["one"], "{silent:?}");
     }
 }
 
 #[test]
-fn keys_may_come_in_pieces() {
+fn typed_keys_split_at_any_byte_give_the_same_line() {
     let whole = "größe\x1b[200~a\rb\x1b[201~ c\r".as_bytes();
     for cut in 0..whole.len() {
         // A lone Esc is the key.
@@ -78,7 +78,7 @@ fn short(event: &HostEvent) -> Option<String> {
 }
 
 #[test]
-fn a_prompt_that_is_not_on_the_screen_is_none() {
+fn typed_text_not_shown_on_the_screen_is_no_prompt() {
     let at = Timestamp::from_millisecond;
     let mut observer = observer();
     observer.output(b"Password: ", at(0));
@@ -89,7 +89,7 @@ fn a_prompt_that_is_not_on_the_screen_is_none() {
 }
 
 #[test]
-fn an_agent_whose_files_are_read_and_an_unknown_program_tell_nothing() {
+fn no_screen_text_is_recorded_for_unknown_programs_or_transcript_agents() {
     let at = Timestamp::from_millisecond;
     for provider in [Provider::Claude, Provider::Opencode, Provider::Unknown, Provider::Capture] {
         let mut observer = observer();
@@ -102,7 +102,7 @@ fn an_agent_whose_files_are_read_and_an_unknown_program_tell_nothing() {
 }
 
 #[test]
-fn text_is_told_once_when_the_screen_stands_still() {
+fn screen_text_is_recorded_once_the_screen_is_still() {
     let at = Timestamp::from_millisecond;
     let mut observer = observer();
     observer.output(b"one\r\n", at(0));
@@ -119,7 +119,7 @@ fn text_is_told_once_when_the_screen_stands_still() {
 }
 
 #[test]
-fn what_is_told_is_bounded() {
+fn recorded_screen_text_is_bounded() {
     let at = Timestamp::from_millisecond;
     let mut observer = observer();
     for n in 0..120_000_i64 {
@@ -136,7 +136,7 @@ fn what_is_told_is_bounded() {
 
 /// The events derived from the terminal of a real session.
 #[test]
-fn a_recorded_session_of_aider() {
+fn a_recorded_aider_session_yields_its_prompts_and_answers() {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/terminal/recordings/aider/edit-and-command");
     let rules = Arc::new(ScreenRules::load(None).unwrap());

@@ -51,7 +51,7 @@ all = [{ in = "foot", has = '^input:' }]
 const DIALOG: &str = "+--\n$ touch x\nProceed?\n> 1. Yes\n  2. Always\n  3. No (esc)";
 
 #[test]
-fn a_rule_counts_after_its_debounce() {
+fn a_rule_takes_effect_after_its_debounce() {
     let mut stage = Stage::with(RULES);
     stage.draw("hello\ninput:");
     assert_eq!(stage.claims(90), [""; 0]);
@@ -59,7 +59,7 @@ fn a_rule_counts_after_its_debounce() {
 }
 
 #[test]
-fn what_is_gone_before_it_counts_was_not_there() {
+fn a_state_shorter_than_its_debounce_is_ignored() {
     let mut stage = Stage::with(RULES);
     stage.write("\x1b]0;busy\x07");
     assert_eq!(stage.claims(50), ["running"]);
@@ -70,7 +70,7 @@ fn what_is_gone_before_it_counts_was_not_there() {
 }
 
 #[test]
-fn the_most_urgent_rule_wins() {
+fn the_rule_with_the_highest_priority_wins() {
     let mut stage = Stage::with(RULES);
     stage.write("\x1b]0;busy\x07").draw(DIALOG);
     let told = stage.pass(300);
@@ -84,7 +84,7 @@ fn the_most_urgent_rule_wins() {
 }
 
 #[test]
-fn a_frame_that_says_nothing_changes_nothing() {
+fn a_briefly_blank_screen_does_not_change_the_claim() {
     let mut stage = Stage::with(RULES);
     stage.draw(DIALOG);
     assert_eq!(stage.claims(300), ["waiting_approval tool"]);
@@ -95,7 +95,7 @@ fn a_frame_that_says_nothing_changes_nothing() {
 }
 
 #[test]
-fn what_follows_a_dialog_that_is_gone() {
+fn a_closed_dialog_is_followed_by_its_configured_state() {
     let mut stage = Stage::with(RULES);
     stage.draw(DIALOG);
     stage.pass(5000);
@@ -114,7 +114,7 @@ fn strengths(stage: &mut Stage, ms: i64) -> Vec<(String, Confidence)> {
 }
 
 #[test]
-fn a_stronger_rule_for_the_same_state_is_told() {
+fn a_stronger_rule_for_the_same_state_raises_the_confidence() {
     let title = "state = \"running\"\nall = [{ in = \"title\"";
     let rules = RULES.replace(title, &title.replace("all", "debounce_ms = 400\nall"))
         + r#"
@@ -141,7 +141,7 @@ all = [{ in = "foot", has = 'working' }]
 }
 
 #[test]
-fn a_claim_that_nothing_supports_is_weak() {
+fn a_claim_no_longer_supported_by_a_rule_becomes_weak() {
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
     assert_eq!(strengths(&mut stage, 300), [("waiting".to_owned(), Confidence::High)]);
@@ -158,7 +158,7 @@ fn a_claim_that_nothing_supports_is_weak() {
 }
 
 #[test]
-fn what_follows_a_dialog_is_weak_when_nothing_else_is_there() {
+fn the_state_assumed_after_a_dialog_weakens_without_support() {
     let mut stage = Stage::with(RULES);
     stage.draw(DIALOG);
     stage.pass(5000);
@@ -170,7 +170,7 @@ fn what_follows_a_dialog_is_weak_when_nothing_else_is_there() {
 }
 
 #[test]
-fn a_weak_dialog_is_the_same_dialog_when_it_is_seen_again() {
+fn a_weakened_dialog_claim_regains_confidence_when_redrawn() {
     let mut stage = Stage::with(&RULES.replace("then = { state = \"running\", after_ms = 200 }\n", ""));
     stage.draw(DIALOG);
     let asks = |strength| ("waiting_approval tool".to_owned(), strength);
@@ -182,7 +182,7 @@ fn a_weak_dialog_is_the_same_dialog_when_it_is_seen_again() {
 }
 
 #[test]
-fn a_rule_can_want_a_screen_that_stands_still() {
+fn a_rule_with_still_ms_waits_for_an_unchanging_screen() {
     let mut stage = Stage::with(&RULES.replace("debounce_ms = 100", "still_ms = 2000"));
     for n in 0..5 {
         stage.draw(&format!("line {n}\ninput:"));
@@ -192,7 +192,7 @@ fn a_rule_can_want_a_screen_that_stands_still() {
 }
 
 #[test]
-fn rules_for_other_versions_are_believed_less() {
+fn rules_written_for_other_versions_give_medium_confidence() {
     let rules = format!("versions = \">=2, <3\"\nversion = {{ in = \"screen\", has = 'v([0-9.]+)' }}\n{RULES}");
     for (version, strength) in
         [("2.5.0", Confidence::High), ("1.9.0", Confidence::Medium), ("3.0.0", Confidence::Medium)]
@@ -204,7 +204,7 @@ fn rules_for_other_versions_are_believed_less() {
 }
 
 #[test]
-fn after_a_long_time_with_nothing_the_claim_is_withdrawn() {
+fn a_claim_is_withdrawn_after_300_s_without_a_matching_rule() {
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
     assert_eq!(stage.claims(300), ["waiting"]);
@@ -215,7 +215,7 @@ fn after_a_long_time_with_nothing_the_claim_is_withdrawn() {
 }
 
 #[test]
-fn a_reason_is_kept_against_the_same_state_only() {
+fn a_reason_outlasts_its_rule_only_while_the_state_is_the_same() {
     let mut stage = Stage::with(RULES);
     stage.write("\x1b]0;busy\x07").draw("retrying\nfoot");
     assert_eq!(stage.claims(100), ["running retrying"]);
@@ -229,7 +229,7 @@ fn a_reason_is_kept_against_the_same_state_only() {
 }
 
 #[test]
-fn two_dialogs_are_two_claims_and_a_moved_cursor_is_none() {
+fn a_new_dialog_subject_is_a_new_claim_but_a_moved_cursor_is_not() {
     let mut stage = Stage::with(RULES);
     stage.draw(DIALOG);
     assert_eq!(stage.claims(300), ["waiting_approval tool"]);
@@ -241,7 +241,7 @@ fn two_dialogs_are_two_claims_and_a_moved_cursor_is_none() {
 }
 
 #[test]
-fn a_synchronized_update_is_seen_whole() {
+fn a_synchronized_update_is_evaluated_once_complete_or_timed_out() {
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
     assert_eq!(stage.claims(300), ["waiting"]);
@@ -255,7 +255,7 @@ fn a_synchronized_update_is_seen_whole() {
 }
 
 #[test]
-fn a_key_answers_once() {
+fn a_dialog_is_answered_by_its_first_answer_key_only() {
     let mut stage = Stage::with(RULES);
     stage.observer.input(b"1", stage.at());
     stage.draw(DIALOG);
@@ -271,7 +271,7 @@ fn a_key_answers_once() {
 }
 
 #[test]
-fn another_program_begins_anew() {
+fn changing_the_provider_withdraws_the_claim_and_evaluates_again() {
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
     assert_eq!(stage.claims(300), ["waiting"]);
@@ -282,7 +282,7 @@ fn another_program_begins_anew() {
 }
 
 #[test]
-fn regions_are_cut_as_said() {
+fn screen_regions_are_extracted_as_defined() {
     let mut stage = Stage::with(RULES);
     stage.draw("+-- old\nno\n+-- new\n$ y\n== end\n\none\n\ntwo\nfoot\n\n");
     stage.pass(100);
@@ -297,7 +297,7 @@ fn regions_are_cut_as_said() {
 }
 
 #[test]
-fn an_explanation_says_what_failed_and_how_long_is_to_wait() {
+fn the_explanation_names_failed_checks_and_remaining_debounce() {
     use host_protocol::screen::{Need, RuleMatch};
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
@@ -321,7 +321,7 @@ fn an_explanation_says_what_failed_and_how_long_is_to_wait() {
 }
 
 #[test]
-fn a_version_chooses_its_rules() {
+fn the_detected_version_selects_the_rule_file() {
     let file = |versions: &str, state: &str, reason: &str| {
         format!(
             "provider = \"unknown\"\nversions = \"{versions}\"\nversion = {{ in = \"screen\", has = 'prog v(\\S+)' }}\n\

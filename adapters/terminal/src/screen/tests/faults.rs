@@ -25,7 +25,7 @@ fn rule(extra: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn rule_file_errors_name_line_and_column() {
     check("provider = ", 1, 12, "");
     check("provider = \"nobody\"", 1, 12, "nobody");
     check(&format!("{HEAD}colour = 1"), 2, 1, "colour");
@@ -65,7 +65,7 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn all_rules_that_come_with_the_program_are_right() {
+fn all_built_in_screen_rules_compile() {
     let all = ScreenRules::load(None).unwrap();
     assert_eq!(format!("{all:?}").len(), format!("{:?}", ScreenRules::embedded()).len());
     // They are compiled on first use; here all at once.
@@ -80,7 +80,7 @@ fn all_rules_that_come_with_the_program_are_right() {
 }
 
 #[test]
-fn a_users_rules_replace_and_add() {
+fn user_rules_replace_and_extend_the_built_in_rules() {
     let dir = tempfile::tempdir().unwrap();
     let none = dir.path().join("none");
     ScreenRules::load(Some(&none)).unwrap();

@@ -58,7 +58,7 @@ fn told(provider: Provider, timeline: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_dialog_that_stands_has_one_mark_and_could_be_answered() {
+fn every_recorded_dialog_has_a_unique_mark() {
     let (mut twice, mut answerable, mut not) = (Vec::new(), 0, Vec::new());
     for (name, provider, timeline) in recordings() {
         let told = told(provider, &timeline);

@@ -9,7 +9,7 @@ fn stage() -> Stage {
 }
 
 #[test]
-fn what_is_drawn_again_is_the_same() {
+fn a_repaint_reproduces_the_picture_and_modes() {
     let mut stage = stage();
     stage.write("\x1b[?1049h\x1b[?1002h\x1b[?1006h\x1b[?2004h\x1b[?1004h\x1b]0;a; title\x07\x1b[?25l");
     stage.write("\x1b[3;5H\x1b[31mred \x1b[1mbold\x1b[0m wide 漢字 \u{1f600}\x1b[10;70H0123456789wrapped");
@@ -22,7 +22,7 @@ fn what_is_drawn_again_is_the_same() {
 }
 
 #[test]
-fn modes_that_were_left_on_are_undone() {
+fn restore_undoes_the_terminal_modes_left_on() {
     let mut stage = stage();
     stage.write("plain \x1b[31mred\x1b[0m text\r\n");
     assert_eq!(stage.observer.restore(), b"");
@@ -54,7 +54,7 @@ fn modes_that_were_left_on_are_undone() {
 }
 
 #[test]
-fn questions_are_answered() {
+fn terminal_queries_are_answered_within_a_bound() {
     let mut stage = stage();
     stage.write("\x1b[5;7H\x1b[6n\x1b[5n\x1b[c\x1b[>c\x1b[>q\x1b]11;?\x07\x1b[?u");
     let replies = String::from_utf8(stage.observer.take_replies()).unwrap();
@@ -70,7 +70,7 @@ fn questions_are_answered() {
 }
 
 #[test]
-fn notifications_and_bells_are_told() {
+fn notifications_and_bells_are_reported() {
     let mut stage = stage();
     for part in ["\x1b]9;needs your per", "mission\x07", "\x1b]9;4;1;50\x07", "\x1b]777;notify;Title;a; body\x1b\\"] {
         stage.write(part);
@@ -90,14 +90,14 @@ fn notifications_and_bells_are_told() {
 }
 
 #[test]
-fn a_title_split_over_reads_is_one() {
+fn a_title_split_across_reads_is_joined() {
     let mut stage = stage();
     stage.write("\x1b]0;half ").write("a; title\x1b").write("\\");
     assert_eq!(stage.observer.picture().title.as_deref(), Some("half a; title"));
 }
 
 #[test]
-fn sizes_are_held_within_reason() {
+fn extreme_terminal_sizes_are_tolerated() {
     for (rows, columns) in [(0, 0), (1, 1), (u16::MAX, u16::MAX)] {
         let mut stage = Stage::sized(Size { rows, columns }, Provider::Unknown, Arc::default());
         stage.write("wide 漢字 text\r\n");
@@ -111,7 +111,7 @@ fn sizes_are_held_within_reason() {
 }
 
 #[test]
-fn what_was_skipped_counts_until_the_screen_is_cleared() {
+fn skipped_bytes_are_reported_until_the_screen_is_cleared() {
     let mut stage = stage();
     stage.write("half a sequence \x1b[3");
     let now = stage.at();

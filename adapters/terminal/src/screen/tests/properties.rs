@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics_and_the_claim_is_explained(
+    fn any_input_is_handled_without_a_panic_and_its_claim_explained(
         steps in prop::collection::vec((piece(), 0_i64..200, any::<u16>(), 0_u8..12), 1..40),
         provider in prop::sample::select(Provider::ALL.to_vec()),
     ) {

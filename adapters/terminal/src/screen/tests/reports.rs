@@ -44,7 +44,7 @@ fn read(recording: &Recording) -> Vec<(f64, Option<State>)> {
 }
 
 #[test]
-fn what_agents_report_of_themselves_is_read_as_they_mean_it() {
+fn self_reported_states_match_the_true_state_in_recordings() {
     let mut table = String::new();
     let mut worst: f64 = 1.0;
     for recording in recordings() {

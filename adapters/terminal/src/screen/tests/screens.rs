@@ -78,7 +78,7 @@ fn claimed(screen: &Screen) -> String {
 }
 
 #[test]
-fn each_screen_is_read_as_it_should() {
+fn every_fixture_screen_has_its_expected_claim() {
     let mut wrong = Vec::new();
     for screen in all() {
         let stage = shown(&screen);
@@ -120,7 +120,7 @@ fn each_screen_is_read_as_it_should() {
 
 /// Title and state can be missing; dialogs must be recognised without them and never be invented.
 #[test]
-fn each_dialog_is_read_without_title_and_state() {
+fn dialogs_are_recognized_without_title_and_reported_state() {
     let mut wrong = Vec::new();
     for mut screen in all() {
         screen.title.clear();
@@ -136,7 +136,7 @@ fn each_dialog_is_read_without_title_and_state() {
 
 /// A dialog printed by a tool is above the input line of a live screen and is not a dialog.
 #[test]
-fn a_dialog_in_the_conversation_is_none() {
+fn a_dialog_printed_in_the_conversation_is_not_claimed() {
     let screens = all();
     let mut wrong = Vec::new();
     for provider in
@@ -180,7 +180,7 @@ fn a_dialog_in_the_conversation_is_none() {
 /// Screens from the tests of other programs; most are fragments. Our reading differs from their authors' where
 /// `fixtures/terminal/PROVENANCE.md` gives the reason.
 #[test]
-fn others_screens_are_read_as_they_were_judged() {
+fn screens_from_other_projects_have_their_expected_state() {
     let file = folder().with_file_name("others.jsonl");
     let mut wrong = Vec::new();
     for line in fs::read_to_string(file).unwrap().lines() {
@@ -202,7 +202,7 @@ fn others_screens_are_read_as_they_were_judged() {
 
 /// A dialog reports at once that capture will not answer it by keys, and why.
 #[test]
-fn a_dialog_of_a_version_that_was_not_tested_says_so() {
+fn a_dialog_of_an_untested_version_is_marked_unanswerable() {
     let dialog = "\x1b[2J\x1b[HBash command\r\n\r\n  touch x\r\n\r\nDo you want to proceed?\r\n❯ 1. Yes\r\n  2. No\r\n\r\n \
                   Esc to cancel\r\n";
     let rule = "─".repeat(80);
@@ -230,7 +230,7 @@ fn a_dialog_of_a_version_that_was_not_tested_says_so() {
 
 /// Within the tested versions, a dialog is answered only if its whole layout is known.
 #[test]
-fn a_dialog_of_another_layout_is_not_answered_by_keys() {
+fn a_dialog_with_an_unknown_layout_is_marked_unanswerable() {
     let rule = "─".repeat(80);
     let right = format!(
         "{rule}\n Bash command\n\n   touch x\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don’t ask again for \
@@ -284,7 +284,7 @@ fn opencode_asks(lines: &[&str], cursor: Option<usize>) -> Stage {
 }
 
 #[test]
-fn a_command_that_opencode_shows_whole_may_be_answered() {
+fn an_opencode_dialog_is_answerable_only_if_its_command_is_complete() {
     let asked = |stage: &Stage| *stage.observer.picture().claim.unwrap().dialog.unwrap();
     let selected = |stage: &Stage| {
         let options = stage.observer.standing().map(|standing| standing.options)?;
@@ -332,7 +332,7 @@ fn qwen_asks(body: &[&str]) -> Stage {
 }
 
 #[test]
-fn the_command_that_qwen_asks_for_is_read_without_the_warning_above_it() {
+fn qwens_warning_is_not_part_of_the_command_read_from_its_dialog() {
     let unavailable = "⚠ Auto Mode couldn't classify this action (unavailable). Review it";
     let blocked = "⚠ Auto mode previously blocked this exact action. Review it manually.";
     for (body, subject) in [
@@ -356,7 +356,7 @@ fn the_command_that_qwen_asks_for_is_read_without_the_warning_above_it() {
 
 /// The prompt returns to the input line, and nothing else shows that the turn was interrupted.
 #[test]
-fn esc_before_the_first_text_of_qwen_is_waiting() {
+fn esc_before_qwens_first_text_returns_the_state_to_waiting() {
     let rule = "─".repeat(usize::from(SIZE.columns));
     for title in ["", "Qwen - proj"] {
         let mut stage = Stage::sized(SIZE, Provider::Qwen, embedded());
@@ -380,7 +380,7 @@ fn esc_before_the_first_text_of_qwen_is_waiting() {
 
 /// The version is read from the banner.
 #[test]
-fn the_version_is_read() {
+fn the_claude_code_version_is_read_from_the_banner() {
     let mut known = 0;
     for screen in all() {
         let stage = shown(&screen);
@@ -394,7 +394,7 @@ fn the_version_is_read() {
 
 /// A dialog of a future version that no rule matches.
 #[test]
-fn a_dialog_no_rule_knows_is_told_by_what_the_agent_says_of_itself() {
+fn an_unrecognized_dialog_is_claimed_from_the_self_reported_state() {
     let asks = "\x1b[2J\x1b[H  The walrus wants fish\r\n\r\n  Press a to agree\r\n";
     for (said, expected) in [
         ("state=blocked:app=claude-code:kind=permission", "waiting_approval tool"),
@@ -420,7 +420,7 @@ fn a_dialog_no_rule_knows_is_told_by_what_the_agent_says_of_itself() {
 }
 
 #[test]
-fn an_unknown_program_is_believed_what_it_says_of_itself() {
+fn the_self_reported_state_of_an_unknown_program_is_claimed() {
     let mut stage = Stage::new(Provider::Unknown, ScreenRules::load(None).unwrap());
     stage.write("\x1b]7501;state=working:app=other\x1b\\");
     assert_eq!(stage.claims(500), ["running"]);

@@ -39,7 +39,7 @@ fn prompts() -> Vec<(Provider, &'static str, String)> {
 }
 
 #[test]
-fn only_a_prompt_of_a_recorded_screen_is_open() {
+fn the_typing_gate_of_recorded_screens_opens_only_at_prompts() {
     let mut wrong = Vec::new();
     for screen in screens::all() {
         let is = gate(&screens::shown(&screen));
@@ -69,7 +69,7 @@ fn only_a_prompt_of_a_recorded_screen_is_open() {
 }
 
 #[test]
-fn a_menu_of_any_kind_is_closed() {
+fn the_typing_gate_reports_every_menu_as_a_choice() {
     let rule = "─".repeat(60);
     let claude = [
         " This session is 21h old and 755k tokens.\n\n❯ 1. Resume from summary (recommended)\n  2. Resume full session as-is\n  3. Don't ask me again\n\n Enter to confirm · Esc to cancel",
@@ -115,7 +115,7 @@ fn a_menu_of_any_kind_is_closed() {
 }
 
 #[test]
-fn a_prompt_is_open_after_it_has_stood_for_a_while() {
+fn the_typing_gate_opens_once_a_prompt_is_stable() {
     for (provider, title, screen) in prompts() {
         let mut stage = Stage::sized(Size { rows: 40, columns: 100 }, provider, embedded());
         assert_eq!(gate(&stage), "busy", "{provider}: nothing is drawn");
@@ -138,7 +138,7 @@ fn a_prompt_is_open_after_it_has_stood_for_a_while() {
 }
 
 #[test]
-fn a_prompt_that_is_another_mode_is_not_open() {
+fn the_typing_gate_stays_closed_in_shell_and_transcript_mode() {
     let line = "─".repeat(60);
     for typed in ["!", "# ", "! ls"] {
         let stage = stage(Provider::Claude, "✳ demo", &format!("● Hello.\n\n{line}\n{typed}\n{line}\n  esc to leave"));
@@ -149,7 +149,7 @@ fn a_prompt_that_is_another_mode_is_not_open() {
 }
 
 #[test]
-fn a_program_without_rules_is_open_when_it_is_still() {
+fn the_typing_gate_opens_for_still_programs_without_rules() {
     for provider in [Provider::Unknown, Provider::Crush, Provider::Goose, Provider::Pi, Provider::Amp] {
         let mut stage = Stage::sized(SIZE, provider, embedded());
         assert_eq!(gate(&stage), "busy", "{provider}");

@@ -26,7 +26,7 @@ fn accounts(lines: &str) -> Vec<UsageAccount> {
 }
 
 #[test]
-fn sums_are_told_once_and_only_of_the_own_session() {
+fn usage_accounts_are_reported_once_and_only_for_their_own_session() {
     let opus = r#""claude-opus-5-5":{"inputTokens":80,"outputTokens":336,"thinkingTokens":9,"cacheReadInputTokens":40000,"cacheCreationInputTokens":960,"cacheCreationEphemeral1hInputTokens":60,"costUSD":0.01984}"#;
     let start = r#""startTime":1795149577580,"#;
     let told = accounts(&(line(OWN, start, opus) + &line(OWN, start, opus) + &line("other", start, opus)));
@@ -50,7 +50,7 @@ fn sums_are_told_once_and_only_of_the_own_session() {
 }
 
 #[test]
-fn a_line_of_another_shape_is_kept() {
+fn a_usage_account_line_with_a_wrong_type_is_kept_as_unrecognized() {
     let odd = line(OWN, "", r#""m":{"outputTokens":"many"}"#);
     let out = decode(&transcript(OWN), odd.as_bytes());
     let kinds: Vec<_> = out.events.iter().map(|event| event.payload.kind()).collect();

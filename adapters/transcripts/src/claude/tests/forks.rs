@@ -90,7 +90,7 @@ const FORKED: [&str; 11] = [
 ];
 
 #[test]
-fn copies_go_to_the_session_they_were_first_written_in() {
+fn copied_records_of_a_fork_belong_to_their_original_session() {
     check(&forked(), &[], &FORKED);
     // Reads that end where a record determines the session.
     for cut in [1, 2, 4, 5, 7, 8, 9] {
@@ -102,7 +102,7 @@ fn copies_go_to_the_session_they_were_first_written_in() {
 }
 
 #[test]
-fn a_read_that_ends_behind_a_copied_prompt_takes_it_for_the_first_own() {
+fn a_read_ending_after_a_copied_prompt_attributes_it_to_the_fork() {
     // Nothing in the line distinguishes the two cases. Once the record is stored, its session is known.
     let mut expected = FORKED.to_vec();
     expected[4] = "own: two";
@@ -110,7 +110,7 @@ fn a_read_that_ends_behind_a_copied_prompt_takes_it_for_the_first_own() {
 }
 
 #[test]
-fn a_branch_marks_its_copies() {
+fn copied_records_of_a_branch_belong_to_their_original_session() {
     let of = Some(PARENT);
     let lines = [
         line("1", "prompt one", None, of),
@@ -151,7 +151,7 @@ fn a_branch_marks_its_copies() {
 }
 
 #[test]
-fn a_session_begun_by_clear_is_no_fork() {
+fn a_session_started_by_clear_is_not_a_fork() {
     // The process keeps the session it started with, in a separate file.
     let lines = [
         line("1", "prompt <local-command-caveat>The command below", None, None),
@@ -170,7 +170,7 @@ fn a_session_begun_by_clear_is_no_fork() {
 }
 
 #[test]
-fn a_session_taken_up_by_another_process_stays_itself() {
+fn a_session_resumed_inside_another_process_keeps_its_records() {
     // `/resume` inside a process: it writes into an old file under the session it started with.
     let lines = [
         line("1", "prompt one", None, None),
@@ -186,7 +186,7 @@ fn a_session_taken_up_by_another_process_stays_itself() {
 }
 
 #[test]
-fn older_versions_do_not_tell() {
+fn records_without_session_ids_belong_to_the_session_of_their_file() {
     let lines = [
         line("1", "prompt one", None, None),
         line("2", "answer yes", None, None),
@@ -207,7 +207,7 @@ fn older_versions_do_not_tell() {
 }
 
 #[test]
-fn the_recorded_forks() {
+fn recorded_forks_and_branches_attribute_records_to_their_sessions() {
     // One session that was resumed twice, forked, rewound, branched, cleared, renamed and continued.
     let files = recorded("S14-resume-fork");
     let short = |id: &str| id.split('-').next().unwrap().to_owned();
@@ -266,7 +266,7 @@ fn the_recorded_forks() {
 }
 
 #[test]
-fn a_line_says_whether_a_program_runs_the_session() {
+fn headless_sessions_are_detected_from_the_entrypoint() {
     let of = |entrypoint: &str, uuid: &str| {
         let line = line(uuid, "prompt go", Some(OWN), None);
         line.replace(r#""cwd":"/p""#, &format!(r#""cwd":"/p","entrypoint":"{entrypoint}""#))
@@ -301,7 +301,7 @@ fn taken_back(out: &Decoded) -> Vec<String> {
 }
 
 #[test]
-fn a_prompt_behind_an_earlier_line_takes_back_what_stood_there() {
+fn a_prompt_after_an_earlier_line_rewinds_the_prompts_after_it() {
     let behind = |parent: &str, uuid: &str, what: &str| {
         line(uuid, what, Some(OWN), None).replace(r#""parentUuid":null"#, &format!(r#""parentUuid":"{parent}""#))
     };

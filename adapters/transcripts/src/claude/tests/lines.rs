@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_prompt() {
+fn user_prompts_are_decoded_with_text_and_attachments() {
     check(
         r#"@user {"message":{"role":"user","content":"Say hello"},"origin":{"kind":"human"}}"#,
         &["user.prompt human \"Say hello\""],
@@ -25,7 +25,7 @@ fn a_prompt() {
 }
 
 #[test]
-fn a_call_may_ask_unless_its_kind_or_the_mode_never_does() {
+fn a_tool_call_may_ask_depending_on_its_tool_and_permission_mode() {
     let asked = |tool: &str, more: &str| {
         let mode = format!(r#"@user {{{more}"message":{{"role":"user","content":"go"}}}}"#);
         let call = r#"{"type":"tool_use","id":"t","name":"TOOL","input":{}}"#.replace("TOOL", tool);
@@ -56,7 +56,7 @@ fn a_call_may_ask_unless_its_kind_or_the_mode_never_does() {
 }
 
 #[test]
-fn what_machines_write_as_the_user() {
+fn machine_written_user_lines_are_not_human_prompts() {
     let said = |extra: &str, text: &str| format!(r#"@user {{"message":{{"role":"user","content":"{text}"}}{extra}}}"#);
     for machine in [
         said(r#","isMeta":true"#, "whatever"),
@@ -103,7 +103,7 @@ fn follows(uuid: &str, parent: &str, text: &str, extra: &str) -> String {
 }
 
 #[test]
-fn a_slash_command_is_a_prompt_once_it_puts_a_text_before_the_model() {
+fn a_slash_command_is_a_prompt_if_it_passes_text_to_the_model() {
     let command = |name: &str, arguments: &str| {
         let text = format!(
             "<command-message>x</command-message>\\n<command-name>{name}</command-name>\\n<command-args>{arguments}</command-args>"
@@ -138,7 +138,7 @@ fn a_slash_command_is_a_prompt_once_it_puts_a_text_before_the_model() {
 }
 
 #[test]
-fn a_remark_beside_a_prompt_is_cut_out() {
+fn system_reminders_are_removed_from_prompts() {
     let reminder = r"<system-reminder>\nPlan mode is off\n</system-reminder>";
     let blocks = |texts: &[&str]| {
         let blocks: Vec<String> = texts.iter().map(|text| format!(r#"{{"type":"text","text":"{text}"}}"#)).collect();
@@ -163,7 +163,7 @@ fn a_remark_beside_a_prompt_is_cut_out() {
 }
 
 #[test]
-fn a_summary_titles_the_session_that_its_line_is_in() {
+fn a_summary_sets_the_title_only_of_the_session_with_its_leaf() {
     let summary = |leaf: &str| format!(r#"{{"type":"summary","summary":"Boat Painting","leafUuid":"{leaf}"}}"#);
     let prompt = follows("a", "0", "count the gulls", "");
     let title = "annotation title: Boat Painting";
@@ -177,7 +177,7 @@ fn a_summary_titles_the_session_that_its_line_is_in() {
 }
 
 #[test]
-fn a_message_in_blocks() {
+fn each_content_block_of_a_message_is_decoded() {
     let usage = r#""usage":{"input_tokens":10,"cache_creation_input_tokens":120,"cache_read_input_tokens":5000,"output_tokens":42}"#;
     let block = |block: &str| {
         format!(
@@ -216,7 +216,7 @@ fn a_message_in_blocks() {
 }
 
 #[test]
-fn calls_that_an_answer_took_beside_its_own_are_counted() {
+fn extra_model_calls_of_a_response_report_their_own_usage() {
     let call = |kind: &str, model: &str, input: u64| {
         format!(
             r#"{{"type":"{kind}"{model},"input_tokens":{input},"output_tokens":8,"cache_read_input_tokens":0,"cache_creation_input_tokens":0}}"#
@@ -249,7 +249,7 @@ fn calls_that_an_answer_took_beside_its_own_are_counted() {
 }
 
 #[test]
-fn why_the_model_stopped() {
+fn stop_reasons_are_decoded() {
     let stopped = |reason: &str| {
         seen(&format!(
             r#"@assistant {{"message":{{"id":"m","content":[{{"type":"text","text":"x"}}],"stop_reason":{reason}}}}}"#
@@ -273,7 +273,7 @@ fn why_the_model_stopped() {
 }
 
 #[test]
-fn calls_of_tools() {
+fn tool_calls_are_decoded_with_kind_and_title() {
     let call = |name: &str, input: &str| {
         let line = format!(
             r#"@assistant {{"message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}],"stop_reason":"tool_use"}}}}"#
@@ -308,7 +308,7 @@ fn calls_of_tools() {
 }
 
 #[test]
-fn results_of_tools() {
+fn tool_results_are_decoded_with_their_outcome() {
     let result = |block: &str, extra: &str| {
         let line = format!(
             r#"@user {{"message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t",{block}}}]}},"session_id":"{OWN}"{extra}}}"#
@@ -353,7 +353,7 @@ fn results_of_tools() {
 }
 
 #[test]
-fn denied_or_interrupted() {
+fn a_denied_tool_call_is_distinguished_from_an_interrupt() {
     let stop = |text: &str| {
         format!(
             r#"@user {{"message":{{"role":"user","content":[{{"type":"text","text":"{text}"}}]}},"session_id":"{OWN}"}}"#
@@ -377,7 +377,7 @@ fn denied_or_interrupted() {
 }
 
 #[test]
-fn a_question_and_its_answer() {
+fn questions_and_their_answers_are_decoded() {
     let ask = r#"@assistant {"message":{"id":"m","content":[{"type":"tool_use","id":"q","name":"AskUserQuestion","input":{"questions":[{"question":"Which color?","header":"Color","options":[{"label":"Red","description":"r"},{"label":"Blue"}]}]}}],"stop_reason":"tool_use"}}"#;
     let answer = r#"@user {"message":{"content":[{"type":"tool_result","tool_use_id":"q","content":"Blue"}]}}"#;
     let said = seen(&format!("{ask}\n{answer}"));
@@ -391,7 +391,7 @@ fn a_question_and_its_answer() {
 }
 
 #[test]
-fn errors_of_the_model() {
+fn api_errors_are_classified() {
     let error = |fields: &str| {
         let line = format!(
             r#"@assistant {{"message":{{"id":"x","model":"<synthetic>","content":[{{"type":"text","text":"API Error"}}],"stop_reason":"stop_sequence"}},"isApiErrorMessage":true{fields}}}"#
@@ -416,7 +416,7 @@ fn errors_of_the_model() {
 }
 
 #[test]
-fn a_stand_in_for_an_answer_is_no_answer() {
+fn a_synthetic_no_response_message_becomes_a_notice() {
     let stand_in = |text: &str| {
         format!(
             r#"@assistant {{"message":{{"id":"x","model":"<synthetic>","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"stop_sequence","usage":{{"input_tokens":0,"output_tokens":0}}}},"isApiErrorMessage":false}}"#
@@ -428,7 +428,7 @@ fn a_stand_in_for_an_answer_is_no_answer() {
 }
 
 #[test]
-fn system_lines() {
+fn system_lines_are_decoded_by_subtype() {
     check(r#"@system {"subtype":"turn_duration","durationMs":1508,"messageCount":16}"#, &["signal ended completed"]);
     check(
         r#"@system {"subtype":"turn_duration","durationMs":1508,"pendingBackgroundAgentCount":2}"#,
@@ -456,7 +456,7 @@ fn system_lines() {
 }
 
 #[test]
-fn lines_without_a_time() {
+fn queue_title_and_permission_mode_lines_are_decoded() {
     let queue = |rest: &str| {
         format!(r#"{{"type":"queue-operation","timestamp":"2026-11-20T04:39:05.094Z","sessionId":"{OWN}",{rest}}}"#)
     };
@@ -487,7 +487,7 @@ fn lines_without_a_time() {
 }
 
 #[test]
-fn what_nobody_asks_for_is_not_read() {
+fn irrelevant_line_types_are_skipped() {
     for kind in [
         "api-request",
         "api-request-shape",
@@ -517,7 +517,7 @@ fn what_nobody_asks_for_is_not_read() {
 }
 
 #[test]
-fn a_session_begins_and_moves() {
+fn session_start_and_changes_of_directory_branch_and_mode_are_decoded() {
     let path = transcript(OWN);
     let line = |cwd: &str, branch: &str, mode: &str| {
         format!(
@@ -540,7 +540,7 @@ fn a_session_begins_and_moves() {
 }
 
 #[test]
-fn a_sub_agents_file() {
+fn sub_agent_file_lines_belong_to_the_sub_agent_session() {
     let path = format!("/h/.claude/projects/-p/{OWN}/subagents/agent-a11a102d85b7f3f06.jsonl");
     let script = whole_lines(
         r#"
@@ -563,7 +563,7 @@ fn a_sub_agents_file() {
 }
 
 #[test]
-fn a_sub_agents_metadata() {
+fn sub_agent_metadata_yields_session_start_and_title() {
     let mut decoder = meta::MetaDecoder::new(&format!("/h/.claude/projects/-p/{OWN}/subagents/agent-a1.meta.json"));
     let mut out = output("/m");
     let bytes = br#"{"agentType":"general-purpose","description":"Look around","toolUseId":"t","spawnDepth":1,"model":"claude-opus-5-5","finished":true}"#;
@@ -581,7 +581,7 @@ fn a_sub_agents_metadata() {
 }
 
 #[test]
-fn times_and_places() {
+fn events_carry_the_time_and_file_position_of_their_line() {
     let script = whole_lines("{\"type\":\"mode\",\"mode\":\"normal\"}\n@system {\"subtype\":\"turn_duration\"}");
     let out = decode(&transcript(OWN), script.as_bytes());
     let end = out.events.last().unwrap();

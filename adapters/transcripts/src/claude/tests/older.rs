@@ -28,7 +28,7 @@ fn spent(out: &Decoded) -> BTreeMap<String, [u64; 4]> {
 }
 
 #[test]
-fn a_message_cost_what_its_last_line_says() {
+fn message_usage_is_taken_from_its_last_line() {
     let out = decode(&transcript(OWN), &fixture("growing-usage.jsonl"));
     let mut sum = [0; 4];
     for tokens in spent(&out).into_values() {
@@ -74,7 +74,7 @@ fn may_end(lines: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn a_text_without_a_stop_reason_may_be_the_end_of_its_turn() {
+fn a_text_without_a_stop_reason_is_a_possible_turn_end() {
     let long = "a".repeat(60);
     // The output tokens show whether the message was complete when the line was written.
     assert_eq!(may_end(&[assistant("1", "a", &long, "null", 1)]), ["low"]);
@@ -109,7 +109,7 @@ fn told(out: &Decoded) -> Vec<String> {
 pub(super) const RESUMED: &str = "789e105f-ae33-486d-9271-0696266f072d";
 
 #[test]
-fn what_a_resumed_session_repeats_is_the_original_s() {
+fn records_repeated_by_a_resumed_session_belong_to_the_original() {
     let lines = fixture(&format!("resumed/{RESUMED}.jsonl"));
     let expected = [
         "789e 21:00 session.started unknown /Users/kirilldub",
@@ -139,7 +139,7 @@ fn what_a_resumed_session_repeats_is_the_original_s() {
 }
 
 #[test]
-fn a_sub_agent_between_the_lines_of_its_session() {
+fn inline_sub_agent_lines_become_a_session_of_their_own() {
     let (path, lines) = (transcript("a4e5b271-6948-4581-893b-4595c9ec41ea"), fixture("inline-sidechain.jsonl"));
     let expected = [
         "a4e5 02:59 session.started unknown /Users/steve/Dev",
@@ -183,7 +183,7 @@ fn side(uuid: &str, after: Option<&str>, text: &str) -> String {
 }
 
 #[test]
-fn sub_agents_that_work_at_the_same_time_are_told_apart() {
+fn concurrent_inline_sub_agents_are_separated() {
     let lines = [
         side("a1", None, "one"),
         side("b1", None, "two"),
@@ -205,7 +205,7 @@ fn sub_agents_that_work_at_the_same_time_are_told_apart() {
 }
 
 #[test]
-fn where_sub_agents_have_their_files() {
+fn sub_agent_and_parent_ids_are_read_from_the_file_path() {
     let check = |path: &str, lines: &str, expected: [&str; 2]| {
         for restart in [false, true] {
             let out = in_reads(path, lines.as_bytes(), &[0], restart);
@@ -225,7 +225,7 @@ fn where_sub_agents_have_their_files() {
 }
 
 #[test]
-fn a_call_that_was_not_run_since_another_failed_is_cancelled() {
+fn a_call_skipped_after_a_sibling_error_is_cancelled() {
     let result = |content: &str| {
         format!(
             r#"{{"type":"user","uuid":"1","timestamp":"2026-11-20T04:39:01.000Z","sessionId":"{OWN}","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"{content}"}}]}}}}"#
@@ -247,7 +247,7 @@ fn a_call_that_was_not_run_since_another_failed_is_cancelled() {
 }
 
 #[test]
-fn a_message_without_an_id_costs_what_its_line_says() {
+fn each_line_without_a_message_id_reports_its_own_usage() {
     let lines = [assistant("1", "", "one", "null", 2), assistant("2", "", "two", "null", 5)].concat();
     let out = decode(&transcript(OWN), lines.replace(r#""id":"","#, "").as_bytes());
     let counts = out.events.iter().filter_map(|e| match &e.payload {
@@ -258,7 +258,7 @@ fn a_message_without_an_id_costs_what_its_line_says() {
 }
 
 #[test]
-fn hooks_at_the_end_of_a_turn_show_that_it_ended() {
+fn a_stop_hook_summary_ends_a_turn_without_a_stop_reason() {
     let hook = format!(
         r#"{{"type":"system","subtype":"stop_hook_summary","uuid":"9","timestamp":"2026-11-20T04:39:02.000Z","sessionId":"{OWN}"}}"#
     ) + "\n";
@@ -301,7 +301,7 @@ fn stopped(name: &str) -> (Option<ToolOutcome>, Option<TurnOutcome>) {
 }
 
 #[test]
-fn who_refuses_a_command_denies_and_who_stops_one_that_runs_does_not() {
+fn refusing_a_command_is_a_denial_but_stopping_a_running_one_is_not() {
     for version in ["1.0.100", "2.0.60", "2.1.55", "2.1.90"] {
         let refused = (Some(ToolOutcome::Denied), Some(TurnOutcome::Denied));
         assert_eq!(stopped(&format!("{version}-refused.jsonl")), refused, "{version}");
@@ -314,7 +314,7 @@ fn who_refuses_a_command_denies_and_who_stops_one_that_runs_does_not() {
 }
 
 #[test]
-fn a_part_of_a_message_ends_no_turn_before_its_interrupt_does() {
+fn an_aborted_partial_message_leaves_the_turn_to_end_as_interrupted() {
     assert_eq!(stopped("2.1.200-answer.jsonl"), (None, Some(TurnOutcome::Interrupted)));
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stopped/claude/2.1.200-answer.jsonl");
     let out = decode(&transcript(OWN), &fs::read(path).unwrap());
@@ -330,7 +330,7 @@ fn a_part_of_a_message_ends_no_turn_before_its_interrupt_does() {
 }
 
 #[test]
-fn a_message_cost_what_its_line_says_in_detail() {
+fn usage_includes_cache_writes_thinking_tokens_and_cost() {
     let line = format!(
         r#"{{"type":"assistant","uuid":"u","timestamp":"2026-11-20T04:39:01.000Z","sessionId":"{OWN}","version":"1.0.3","costUSD":0.0125,"message":{{"id":"m1","model":"m","content":[{{"type":"text","text":"ok"}}],"stop_reason":"end_turn","usage":{{"input_tokens":3,"output_tokens":9,"cache_creation_input_tokens":8,"cache_creation":{{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":5}},"output_tokens_details":{{"thinking_tokens":4}}}}}}}}"#
     ) + "\n";

@@ -28,7 +28,7 @@ fn told(out: &Decoded) -> Vec<NewEvent> {
 }
 
 #[test]
-fn reads_and_restarts_may_end_behind_any_line() {
+fn a_restart_after_any_line_gives_the_same_events() {
     for (path, bytes) in files() {
         let whole = decode(&path, &bytes);
         let copies = whole
@@ -62,7 +62,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn many_reads_and_restarts(file in 0..files().len(), cuts in prop::collection::vec(0..200_usize, 0..12), restart: bool) {
+    fn any_reads_and_restarts_give_the_same_events(file in 0..files().len(), cuts in prop::collection::vec(0..200_usize, 0..12), restart: bool) {
         let (path, bytes) = files().swap_remove(file);
         prop_assert_eq!(told(&in_reads(&path, &bytes, &cuts, restart)), told(&decode(&path, &bytes)));
     }
@@ -70,7 +70,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn any_bytes_are_taken(lines: Vec<Vec<u8>>, state: String) {
+    fn arbitrary_bytes_do_not_panic_the_decoders(lines: Vec<Vec<u8>>, state: String) {
         let bytes = lines.join(&b'\n');
         let mut decoders: Vec<Box<dyn Decoder>> = vec![
             Box::new(TranscriptDecoder::new(&transcript(OWN), Some(&state))),
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_line_is_taken(mut line in any_line(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+    fn a_corrupted_line_does_not_panic(mut line in any_line(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         for (at, byte) in changes {
             let at = at.index(line.len());
             line[at] = byte;
@@ -95,14 +95,14 @@ proptest! {
     }
 
     #[test]
-    fn any_json_of_a_known_type_is_taken(kind in prop::sample::select(vec!["user", "assistant", "system", "queue-operation", "custom-title", "last-prompt", "permission-mode"]), field in prop::sample::select(vec!["message", "content", "uuid", "origin", "error", "subtype", "timestamp", "forkedFrom", "isMeta", "session_id"]), value in prop::sample::select(vec!["null", "1", "true", "\"x\"", "[]", "{}", "[{}]", "[[1]]", "{\"content\":[{\"type\":\"tool_use\"}]}", "{\"content\":[{\"type\":\"tool_result\"}]}", "{\"content\":{}}"])) {
+    fn any_json_value_in_a_known_line_type_is_decoded_without_a_panic(kind in prop::sample::select(vec!["user", "assistant", "system", "queue-operation", "custom-title", "last-prompt", "permission-mode"]), field in prop::sample::select(vec!["message", "content", "uuid", "origin", "error", "subtype", "timestamp", "forkedFrom", "isMeta", "session_id"]), value in prop::sample::select(vec!["null", "1", "true", "\"x\"", "[]", "{}", "[{}]", "[[1]]", "{\"content\":[{\"type\":\"tool_use\"}]}", "{\"content\":[{\"type\":\"tool_result\"}]}", "{\"content\":{}}"])) {
         let line = format!(r#"{{"type":"{kind}","{field}":{value}}}"#);
         let out = decode(&transcript(OWN), line.as_bytes());
         prop_assert!(out.issues <= 1);
     }
 
     #[test]
-    fn a_record_is_itself_wherever_it_stands(line in any_line(), before in any_line()) {
+    fn record_identity_does_not_depend_on_preceding_lines(line in any_line(), before in any_line()) {
         let identities = |bytes: &[u8]| {
             let out = decode(&transcript(OWN), bytes);
             out.events.iter().filter(|e| e.repeat == events::Repeat::Unique).map(|e| e.identity).collect::<std::collections::HashSet<_>>()

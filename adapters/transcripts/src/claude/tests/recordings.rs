@@ -53,7 +53,7 @@ fn count(scenario: &str) -> RecordingCounts {
 }
 
 #[test]
-fn say_what_happened_and_no_more() {
+fn recordings_yield_the_expected_event_counts() {
     use TurnOutcome::{Completed, Denied, Interrupted};
     // scenario: prompts, messages, calls, results, errors, ends of turns
     type Row = (&'static str, [usize; 3], usize, usize, usize, usize, &'static [TurnOutcome]);
@@ -97,7 +97,7 @@ fn say_what_happened_and_no_more() {
 }
 
 #[test]
-fn tokens_are_counted_once_a_message() {
+fn recorded_usage_is_reported_once_per_message() {
     for scenario in scenarios() {
         for (path, bytes) in recorded(&scenario) {
             let mut spent: Vec<String> = decode(&path, &bytes)
@@ -117,7 +117,7 @@ fn tokens_are_counted_once_a_message() {
 }
 
 #[test]
-fn the_plan_and_the_page_are_asked_for_by_their_tools() {
+fn recorded_plan_web_and_question_calls_have_their_tool_kind() {
     let tools = |scenario: &str| -> Vec<String> {
         let files = recorded(scenario);
         let all = files.iter().flat_map(|(path, bytes)| decode(path, bytes).events);

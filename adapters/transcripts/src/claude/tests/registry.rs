@@ -50,7 +50,7 @@ fn check(contents: &[String], expected: &[&str]) {
 const STARTED: [&str; 2] = ["s1 session.started unknown /p - 2.1.328 - -", "s1 signal alive 821 76968"];
 
 #[test]
-fn each_status() {
+fn registry_statuses_map_to_claims() {
     for (word, claim) in [
         ("idle", "waiting -"),
         ("busy", "running -"),
@@ -75,7 +75,7 @@ fn each_status() {
 }
 
 #[test]
-fn only_changes_are_told() {
+fn only_status_changes_emit_events() {
     let contents = [
         entry("s1", ""),
         status("idle", 5),
@@ -101,7 +101,7 @@ fn only_changes_are_told() {
 }
 
 #[test]
-fn a_name_a_person_gave() {
+fn a_user_given_session_name_becomes_the_title() {
     let named = |name: &str| entry("s1", "").replace("p-cb", name).replace("derived", "user");
     check(
         &[entry("s1", ""), named("lab"), named("lab"), named("other")],
@@ -112,7 +112,7 @@ fn a_name_a_person_gave() {
 /// The registry of a process, as in fixtures/recordings/claude/S14-resume-fork: `/branch` and `/clear` switch it to
 /// another session, each with a moment of `busy`.
 #[test]
-fn work_carried_over_from_another_session_counts_only_if_it_lasts() {
+fn a_busy_status_right_after_a_session_switch_takes_effect_with_a_delay() {
     let recording =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings/claude/S14-resume-fork/timeline.jsonl");
     let lines = std::fs::read_to_string(recording).unwrap();
@@ -137,7 +137,7 @@ fn work_carried_over_from_another_session_counts_only_if_it_lasts() {
 }
 
 #[test]
-fn one_process_moves_to_another_session() {
+fn a_process_that_switches_sessions_ends_one_and_starts_the_other() {
     let second = entry("s2", r#","status":"idle","updatedAt":9,"statusUpdatedAt":9"#);
     check(
         &[status("busy", 5), second.clone(), String::new()],
@@ -163,7 +163,7 @@ fn one_process_moves_to_another_session() {
 }
 
 #[test]
-fn a_pid_used_again_is_another_process() {
+fn a_reused_pid_with_a_new_start_time_starts_the_session_again() {
     let other = status("idle", 9).replace("76968", "99999").replace("1795149531870", "1795149999999");
     let events = seen(&[status("idle", 5), other], false);
     let shown: Vec<String> = events[3..].iter().map(show).collect();
@@ -171,7 +171,7 @@ fn a_pid_used_again_is_another_process() {
 }
 
 #[test]
-fn removed_and_back() {
+fn a_removed_registry_file_withdraws_the_claim_once() {
     check(
         &[status("idle", 5), String::new(), String::new()],
         &[&STARTED[..], &["s1 signal waiting -", "s1 signal withdrawn"]].concat(),
@@ -183,7 +183,7 @@ fn removed_and_back() {
 }
 
 #[test]
-fn half_a_file_is_an_issue() {
+fn a_truncated_registry_file_is_an_issue() {
     let mut out = output("/h/.claude/sessions/821.json");
     let mut decoder = RegistryDecoder::new(None);
     give(&mut decoder, &status("busy", 5).as_bytes()[..40], 0, &mut out);
@@ -192,7 +192,7 @@ fn half_a_file_is_an_issue() {
 }
 
 #[test]
-fn a_dialog_of_a_version_without_a_word_for_questions_counts_a_moment_later() {
+fn permission_dialogs_of_older_versions_take_effect_with_a_delay() {
     let from = |version: &str| {
         let asks = status("waiting: permission prompt", 5).replace("2.1.328", version);
         let asked = seen(&[asks], false).pop().unwrap();

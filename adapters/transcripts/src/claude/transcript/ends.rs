@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_that_leave_ends_open() {
+    fn versions_before_2_1_104_record_no_turn_ends() {
         for version in [None, Some("1.0.51"), Some("1.0.108"), Some("2.0.60"), Some("2.1.39"), Some("2.1.101")] {
             assert!(ends_are_unsaid(version), "{version:?}");
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_bare_rollout_is_read() {
+fn a_rollout_without_envelopes_is_decoded() {
     let name = "rollout-2026-04-06T18-46-22-031d3ab5-1e7f-4e55-8e54-10ebd73d1a8d.jsonl";
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/foreign/codex").join(name);
     let bytes = fs::read(&path).unwrap();
@@ -38,7 +38,7 @@ fn a_bare_rollout_is_read() {
 }
 
 #[test]
-fn what_is_no_record_of_it_is_damage() {
+fn unknown_records_of_a_bare_rollout_are_issues() {
     for line in [r#"{"type":"rumour","payload":1"#, r#"{"type":"rumour"}"#, r#"{"id":7}"#, "[]"] {
         assert_eq!(decode("rollout-x.jsonl", line.as_bytes()).1, 1, "{line}");
     }

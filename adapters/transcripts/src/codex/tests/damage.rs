@@ -10,7 +10,7 @@ fn damaged(line: &[u8]) -> (Vec<String>, u64) {
 }
 
 #[test]
-fn records_glued_to_one_that_is_passed_over_are_found() {
+fn a_record_joined_to_a_skipped_or_truncated_one_is_recovered() {
     let copy = r#"{"timestamp":"2026-11-20T04:39:08.299Z","ordinal":11,"type":"response_item","payload":{"type":"message","id":"m","role":"user","content":[]}}"#;
     let prompt = "user.prompt human \"touch the file\"".to_owned();
     assert_eq!(damaged(format!("{copy}{PROMPT}").as_bytes()), (vec![prompt.clone()], 0));
@@ -22,21 +22,21 @@ fn records_glued_to_one_that_is_passed_over_are_found() {
 }
 
 #[test]
-fn a_record_behind_a_cut_output_is_found() {
+fn a_record_after_a_truncated_output_is_recovered() {
     let cut = r#"{"timestamp":"2026-11-20T04:39:08.299Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"half of it"#;
     let both = ["unrecognized damaged", "user.prompt human \"touch the file\""].map(str::to_owned).to_vec();
     assert_eq!(damaged(format!("{cut}{PROMPT}").as_bytes()), (both, 1));
 }
 
 #[test]
-fn invalid_text_is_repaired() {
+fn invalid_utf8_is_replaced_and_counted_as_an_issue() {
     let line = br#"{"timestamp":"2026-11-20T04:39:08.299Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"a~b"}}"#;
     let line: Vec<u8> = line.iter().map(|byte| if *byte == b'~' { 0xff } else { *byte }).collect();
     assert_eq!(damaged(&line), (vec!["tool.result c ok \"a\u{fffd}b\"".to_owned()], 1));
 }
 
 #[test]
-fn what_is_no_envelope_is_kept_as_damage() {
+fn lines_without_a_valid_envelope_are_kept_as_damaged() {
     for line in ["{}", r#"{"type":"event_msg"}"#, r#"{"payload":{}}"#, "[1,2]", "7", "rollout"] {
         let (seen, issues) = damaged(line.as_bytes());
         assert_eq!((seen, issues), (vec!["unrecognized damaged".to_owned()], 1), "{line}");
@@ -44,7 +44,7 @@ fn what_is_no_envelope_is_kept_as_damage() {
 }
 
 #[test]
-fn fields_of_other_types_cost_no_more_than_themselves() {
+fn a_field_of_the_wrong_type_does_not_lose_its_record() {
     check(
         r#"
         @event_msg {"type":"item_completed","turn_id":7,"item":{"type":"UserMessage","id":{"x":1},"content":[{"type":"text","text":"a"},3]}}

@@ -25,7 +25,7 @@ fn in_pieces(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<NewEvent>, u64) {
 }
 
 #[test]
-fn a_restart_after_any_one_record_changes_nothing() {
+fn a_restart_after_any_record_gives_the_same_events() {
     for (path, bytes) in files() {
         let whole = decode(path, bytes);
         assert_eq!(whole.1, 0, "{path}");
@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn restarts_after_any_records_change_nothing(
+    fn any_number_of_restarts_gives_the_same_events(
         file in proptest::sample::select(files()),
         cuts in proptest::collection::vec(any::<usize>(), 0..12),
     ) {
@@ -59,14 +59,14 @@ proptest! {
 
 proptest! {
     #[test]
-    fn any_bytes_are_taken(lines: Vec<Vec<u8>>, state: String) {
+    fn arbitrary_bytes_and_state_do_not_panic_the_decoder(lines: Vec<Vec<u8>>, state: String) {
         let mut out = output("/x");
         let bytes = lines.join(&b'\n');
         resume("/x", &bytes, 0, Some(&state), &mut out);
     }
 
     #[test]
-    fn a_changed_line_is_taken(mut line in any_line(), changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
+    fn a_corrupted_line_does_not_panic(mut line in any_line(), changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
         for (at, byte) in changes {
             let at = at % line.len();
             line[at] = byte;
@@ -76,7 +76,7 @@ proptest! {
 
     /// If a record is cut anywhere and a whole one follows it in the same line, the whole one is never lost.
     #[test]
-    fn a_record_behind_a_cut_one_is_found(first in any_line(), second in any_line(), at: proptest::sample::Index) {
+    fn a_record_after_one_truncated_anywhere_is_recovered(first in any_line(), second in any_line(), at: proptest::sample::Index) {
         // Cut within the first record, but not at its end.
         let cut = at.index(first.len() - 1);
         let glued = [&first[..cut], &second[..]].concat();
@@ -90,7 +90,7 @@ proptest! {
 
     /// White space and another order of fields use the slow path and give the same result.
     #[test]
-    fn the_order_of_the_envelope_does_not_matter(line in any_line()) {
+    fn envelope_field_order_and_white_space_do_not_change_the_events(line in any_line()) {
         let text = String::from_utf8(line.clone()).unwrap();
         let (head, rest) = text.split_once(",\"type\":").unwrap();
         let (kind, payload) = rest.split_once(",\"payload\":").unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn session_meta() {
+fn session_meta_records_start_new_forked_and_sub_agent_sessions() {
     check(
         r#"@session_meta {"session_id":"t1","id":"t1","cwd":"/p","cli_version":"0.169.0","source":"cli","base_instructions":{"text":"You are"},"git":{"branch":"main"}}"#,
         &["session.started new /p main 0.169.0 - -"],
@@ -25,7 +25,7 @@ fn session_meta() {
 }
 
 #[test]
-fn the_thread_of_the_meta_outdoes_the_name() {
+fn the_thread_id_in_session_meta_overrides_the_file_name() {
     let line = br#"{"timestamp":"2026-11-20T04:39:07.462Z","type":"session_meta","payload":{"id":"t9"}}"#;
     let mut decoder = CodexDecoder::new(&format!("rollout-2026-11-20T04-39-05-{THREAD}.jsonl"), None);
     assert_eq!(decoder.session().map(|session| &**session), Some(THREAD));
@@ -36,7 +36,7 @@ fn the_thread_of_the_meta_outdoes_the_name() {
 }
 
 #[test]
-fn settings_are_told_when_they_change() {
+fn settings_are_reported_only_when_they_change() {
     check(
         r#"
         @session_meta {"id":"t1","cwd":"/p"}
@@ -58,7 +58,7 @@ fn settings_are_told_when_they_change() {
 }
 
 #[test]
-fn prompts() {
+fn user_prompts_are_decoded_in_both_record_formats() {
     check(
         r#"
         @response_item {"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}
@@ -79,7 +79,7 @@ fn prompts() {
 }
 
 #[test]
-fn an_answer_without_a_call_likely_ends_a_turn_that_nothing_ends() {
+fn a_message_without_a_call_ends_the_turn_if_ends_are_not_recorded() {
     // As written by 0.60.1: no task_started and no task_complete; the items of a response are written together.
     check(
         r#"
@@ -116,7 +116,7 @@ fn an_answer_without_a_call_likely_ends_a_turn_that_nothing_ends() {
 }
 
 #[test]
-fn the_same_message_in_both_forms_is_one() {
+fn a_message_recorded_in_both_formats_is_decoded_once() {
     check(
         r#"
         @event_msg {"type":"user_message","message":"hi"}
@@ -130,7 +130,7 @@ fn the_same_message_in_both_forms_is_one() {
 }
 
 #[test]
-fn who_is_behind_a_prompt() {
+fn prompt_origin_is_derived_from_the_turn_trigger() {
     let prompt = r#"@event_msg {"type":"item_completed","turn_id":"u","item":{"type":"UserMessage","id":"p1","content":[{"type":"text","text":"a"}]}}
         @event_msg {"type":"item_completed","turn_id":"u","item":{"type":"UserMessage","id":"p2","content":[{"type":"text","text":"b"}]}}"#;
     for (trigger, origin) in [
@@ -146,7 +146,7 @@ fn who_is_behind_a_prompt() {
 }
 
 #[test]
-fn mail_that_starts_a_turn_is_a_prompt() {
+fn an_inter_agent_message_that_triggers_a_turn_is_a_prompt() {
     let mail = |trigger: bool, content: &str| {
         format!(
             "@inter_agent_communication_metadata {{\"trigger_turn\":{trigger}}}\n\
@@ -163,7 +163,7 @@ fn mail_that_starts_a_turn_is_a_prompt() {
 }
 
 #[test]
-fn answers_and_thinking() {
+fn messages_and_reasoning_are_decoded_once() {
     check(
         r#"
         @event_msg {"type":"agent_reasoning","text":"**Plan**"}
@@ -183,7 +183,7 @@ fn answers_and_thinking() {
 }
 
 #[test]
-fn turns() {
+fn turn_records_are_decoded_as_starts_and_ends() {
     check(
         r#"
         @event_msg {"type":"task_started","turn_id":"u","turn_attribution":{"turn_trigger":"user"},"trace_id":"00000000000000000000000000000000"}
@@ -208,7 +208,7 @@ fn turns() {
 }
 
 #[test]
-fn errors_by_sort() {
+fn turn_errors_are_classified() {
     for (info, message, expected) in [
         (r#"{"http_connection_failed":{"http_status_code":503}}"#, "unexpected status 503", "provider 503"),
         (
@@ -239,7 +239,7 @@ fn errors_by_sort() {
 }
 
 #[test]
-fn an_error_told_before_the_end_of_its_turn_is_told_once() {
+fn an_error_before_and_at_the_turn_end_is_reported_once() {
     check(
         r#"
         @event_msg {"type":"task_started","turn_id":"u"}
@@ -257,7 +257,7 @@ fn an_error_told_before_the_end_of_its_turn_is_told_once() {
 }
 
 #[test]
-fn usage_once_for_each_response() {
+fn usage_is_reported_once_per_response() {
     check(
         r#"
         @event_msg {"type":"token_count","info":null}
@@ -325,7 +325,7 @@ fn quotas_are_reported_when_they_change() {
 }
 
 #[test]
-fn calls_and_their_titles() {
+fn tool_calls_are_decoded_with_kind_and_title() {
     for (call, expected) in [
         (
             r#""name":"exec_command","arguments":"{\"cmd\":\"cat  README.md\\n\"}""#,
@@ -372,7 +372,7 @@ fn calls_and_their_titles() {
 }
 
 #[test]
-fn outputs_and_how_they_ended() {
+fn tool_outputs_are_decoded_with_their_outcome() {
     for (output, expected) in [
         (
             r#""Chunk ID: 1\nWall time: 0.3658 seconds\nProcess exited with code 0\nOriginal token count: 7\nOutput:\nhi""#,
@@ -415,7 +415,7 @@ fn outputs_and_how_they_ended() {
 const SCRIPT: &str = r#"@response_item {"type":"custom_tool_call","call_id":"c","name":"exec","input":"await tools.exec_command({\"cmd\":\"rm x\",\"sandbox_permissions\":\"require_escalated\"})"}"#;
 
 #[test]
-fn the_exit_code_of_a_command_reaches_the_script_that_ran_it() {
+fn a_script_result_gets_the_exit_code_of_its_command() {
     let seen = seen(&format!(
         r#"
         @event_msg {{"type":"task_started","turn_id":"u"}}
@@ -436,7 +436,7 @@ fn the_exit_code_of_a_command_reaches_the_script_that_ran_it() {
 }
 
 #[test]
-fn a_refused_dialog_is_told_from_an_interrupt_when_nothing_ran() {
+fn an_aborted_call_is_denied_if_nothing_ran_and_cancelled_otherwise() {
     let story = |between: &str| {
         let seen = seen(&format!(
             r#"
@@ -461,7 +461,7 @@ fn a_refused_dialog_is_told_from_an_interrupt_when_nothing_ran() {
 }
 
 #[test]
-fn a_question_turned_away_is_closed() {
+fn an_aborted_question_is_closed() {
     let seen = seen(
         r#"
         @response_item {"type":"function_call","name":"request_user_input","arguments":"{\"questions\":[{\"question\":\"A?\",\"options\":[{\"label\":\"x\"}]},{\"question\":\"B?\"}]}","call_id":"c"}
@@ -479,7 +479,7 @@ fn a_question_turned_away_is_closed() {
 }
 
 #[test]
-fn ends_of_the_older_form_are_details() {
+fn older_end_events_become_detail_results() {
     check(
         r#"
         @event_msg {"type":"exec_command_end","call_id":"c","turn_id":"u","exit_code":2,"aggregated_output":"no","duration":{"secs":1,"nanos":5000000}}
@@ -491,7 +491,7 @@ fn ends_of_the_older_form_are_details() {
 }
 
 #[test]
-fn kinds_not_known_are_kept() {
+fn unknown_record_types_are_kept_as_unrecognized() {
     check(
         r#"
         @event_msg {"type":"brand_new","x":1}
@@ -511,7 +511,7 @@ fn kinds_not_known_are_kept() {
 }
 
 #[test]
-fn scripts() {
+fn tool_kind_and_title_are_extracted_from_scripts() {
     let look = |source: &str| {
         let script = script::scan(source);
         format!(
@@ -586,7 +586,7 @@ fn all_files_of_a_patch_are_named() {
 
 proptest::proptest! {
     #[test]
-    fn any_script_is_taken(source: String) {
+    fn scanning_any_script_does_not_panic(source: String) {
         let _ = script::scan(&source);
         let _ = script::scan(&format!("tools.exec_command({{\"cmd\":\"{source}"));
     }
@@ -599,7 +599,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn searches_without_an_id_are_told_apart() {
+fn web_searches_without_an_id_get_distinct_results() {
     let search = |url: &str, pattern: &str| {
         format!(
             r#"@response_item {{"type":"web_search_call","status":"completed","action":{{"type":"find_in_page","url":"{url}","pattern":"{pattern}"}}}}"#
@@ -616,7 +616,7 @@ fn searches_without_an_id_are_told_apart() {
 }
 
 #[test]
-fn an_interrupt_that_was_told_as_an_error() {
+fn an_interrupt_recorded_as_an_error_ends_the_turn_as_interrupted() {
     check(
         r#"
         @event_msg {"type":"task_started","turn_id":"t1"}
@@ -627,7 +627,7 @@ fn an_interrupt_that_was_told_as_an_error() {
 }
 
 #[test]
-fn what_agents_that_work_together_tell_twice() {
+fn redundant_collaboration_records_are_skipped() {
     for line in [
         r#"@event_msg {"type":"guardian_assessment","id":"g","status":"approved"}"#,
         r#"@event_msg {"type":"collab_agent_spawn_end","call_id":"c"}"#,
@@ -673,7 +673,7 @@ fn used(files: &[Vec<u8>]) -> (usize, u64, u64) {
 }
 
 #[test]
-fn a_call_that_forks_copied_is_the_same_call() {
+fn a_model_call_copied_into_forks_is_counted_once() {
     let meta = |thread: &str, more: &str| format!(r#"{{"type":"session_meta","payload":{{"id":"{thread}"{more}}}}}"#);
     let (parent, other) = (meta("a", ""), meta("x", ""));
     let (names, copies) = (meta("b", r#","forked_from_id":"a""#), meta("b", ""));

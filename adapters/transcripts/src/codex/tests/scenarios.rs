@@ -39,7 +39,7 @@ fn count(events: &[NewEvent]) -> ScenarioCounts {
 type Row = (&'static str, usize, u32, usize, usize, usize, usize, &'static [TurnOutcome]);
 
 #[test]
-fn say_what_happened_and_no_more() {
+fn recordings_yield_the_expected_event_counts() {
     use TurnOutcome::{Completed, Denied, Failed, Interrupted};
     // scenario: prompts, answers, calls, results, details, responses, ends of turns
     let table: &[Row] = &[
@@ -103,7 +103,7 @@ fn story(scenario: &str, file: usize) -> Vec<String> {
 }
 
 #[test]
-fn an_approved_command_looks_like_any_other() {
+fn an_approved_command_is_decoded_with_its_result() {
     assert_eq!(
         story("S03-approve", 0),
         [
@@ -121,7 +121,7 @@ fn an_approved_command_looks_like_any_other() {
 }
 
 #[test]
-fn a_sub_agent_has_a_session_and_a_prompt_of_its_own() {
+fn a_sub_agent_gets_its_own_session_and_prompt() {
     let seen = story("S12-subagent", 1);
     assert_eq!(
         seen[..3],
@@ -137,7 +137,7 @@ fn a_sub_agent_has_a_session_and_a_prompt_of_its_own() {
 }
 
 #[test]
-fn forks_and_rewinds_say_where_they_come_from() {
+fn forks_and_rewinds_record_their_source() {
     let parent = "01a1f742-7e5a-7012-ba36-d9b5eaf4f5ee";
     let fork = "01a1f742-b2aa-7c82-bfe2-9bdb7c31a973";
     let started = "session.started fork /home/dev/projxxxxxxxxxxxxxxxxxxxxxxxxxx - 0.169.0 - -".to_owned();
@@ -156,7 +156,7 @@ fn forks_and_rewinds_say_where_they_come_from() {
 }
 
 #[test]
-fn steering_belongs_to_its_turn_and_a_late_end_opens_none() {
+fn a_prompt_during_a_turn_is_steering_and_a_late_result_opens_no_turn() {
     let seen = story("S23-steer-while-running", 0);
     let prompts: Vec<&String> = seen.iter().filter(|line| line.starts_with("user.prompt")).collect();
     assert_eq!(
@@ -174,7 +174,7 @@ fn steering_belongs_to_its_turn_and_a_late_end_opens_none() {
 }
 
 #[test]
-fn a_question_is_asked_and_answered_at_the_key_press() {
+fn a_question_and_its_selected_answer_are_decoded() {
     let seen = story("S11b-question-tool", 0);
     assert_eq!(
         seen[4..7],
@@ -187,7 +187,7 @@ fn a_question_is_asked_and_answered_at_the_key_press() {
 }
 
 #[test]
-fn a_failed_turn_tells_its_error() {
+fn a_failed_turn_reports_its_error() {
     let seen = story("S08-auth-401", 0);
     assert_eq!(
         seen[3..],
@@ -215,7 +215,7 @@ fn a_hook_that_refuses_blocks_the_call_and_not_the_turn() {
 }
 
 #[test]
-fn edits_and_mcp_calls_in_scripts_are_told_apart() {
+fn edits_mcp_calls_and_commands_in_scripts_are_distinguished() {
     assert!(story("S15-edit-approval", 0).iter().any(|line| line.starts_with("tool.call exec edit [README.md] ")));
     assert!(story("S20-mcp-approval", 0).iter().any(|line| line.starts_with("tool.call exec mcp [demo.danger] ")));
     assert!(
@@ -226,7 +226,7 @@ fn edits_and_mcp_calls_in_scripts_are_told_apart() {
 }
 
 #[test]
-fn a_plan_is_an_answer_beside_the_answer() {
+fn a_plan_is_decoded_as_a_separate_assistant_message() {
     let seen = story("S18-plan", 0);
     assert_eq!(
         seen[3..5],
@@ -260,7 +260,7 @@ fn results_name_their_calls() {
 /// A refusal and an interrupt are recorded with the same words, whatever precedes them: the call requested more rights
 /// and no action of the call was recorded, so both count as a refusal, but not with certainty.
 #[test]
-fn a_call_that_its_user_stopped_was_likely_refused() {
+fn an_aborted_escalated_call_is_denied_with_medium_confidence() {
     let name = "rollout-2026-11-23T03-01-13-01a20659-b95a-7471-b090-5e617e404c96.jsonl";
     for version in ["0.60.1", "0.120.0", "0.150.0"] {
         for what in ["refused", "command"] {

@@ -31,7 +31,7 @@ fn versions(documents: &[String]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn each_rewrite_adds_what_is_new() {
+fn each_rewrite_emits_only_new_records() {
     let update = with_calls(&call("read_file", r#"{"file_path":"notes.txt"}"#, "success", r#"{"output":"alpha"}"#));
     let seen = versions(&[
         document(&[PROMPT]),
@@ -70,7 +70,7 @@ fn each_rewrite_adds_what_is_new() {
 
 /// 0.10.0 writes no record that ends the turn.
 #[test]
-fn a_turn_of_which_every_call_was_refused_has_likely_ended() {
+fn a_turn_whose_calls_were_all_denied_likely_ends() {
     let refused = r#"{"error":"[Operation Cancelled] Reason: User did not allow tool call"}"#;
     let announced = EMPTY.replace("\"content\":\"\"", "\"content\":\"I will run it.\"");
     let calls = call("run_shell_command", r#"{"command":"touch other"}"#, "cancelled", refused);
@@ -85,7 +85,7 @@ fn a_turn_of_which_every_call_was_refused_has_likely_ended() {
 
 /// 0.24.5 writes the same whether Esc is pressed at the dialog of a call or while the call runs.
 #[test]
-fn whether_a_stopped_call_was_refused_is_not_certain() {
+fn a_cancelled_call_ends_the_turn_as_interrupted_with_medium_confidence() {
     let stopped = r#"{"error":"[Operation Cancelled] Reason: User cancelled the operation."}"#;
     let announced = EMPTY.replace("\"content\":\"\"", "\"content\":\"I will run it.\"");
     let calls = call("run_shell_command", r#"{"command":"touch made"}"#, "cancelled", stopped);
@@ -95,7 +95,7 @@ fn whether_a_stopped_call_was_refused_is_not_certain() {
 }
 
 #[test]
-fn text_that_a_message_gains_is_told_alone() {
+fn text_added_to_a_message_is_emitted_as_a_delta() {
     let longer = ANSWER.replace("a greeting.", "a greeting. And more.");
     let seen = versions(&[document(&[PROMPT, ANSWER]), document(&[PROMPT, &longer]), document(&[PROMPT, &longer])]);
     assert_eq!(seen[1], ["assistant.delta |  And more."]);
@@ -104,7 +104,7 @@ fn text_that_a_message_gains_is_told_alone() {
 
 /// 0.24.5 writes several rounds of tools into one message.
 #[test]
-fn a_message_may_gain_tool_calls() {
+fn a_tool_call_added_to_a_message_is_decoded_once() {
     let one = call("glob", "{}", "success", "{}");
     let two = one.replace("\"c1\"", "\"c2\"");
     let seen =
@@ -113,7 +113,7 @@ fn a_message_may_gain_tool_calls() {
 }
 
 #[test]
-fn the_jsonl_that_a_newer_cli_makes_of_it_adds_nothing() {
+fn the_converted_jsonl_file_adds_no_events() {
     let update = with_calls(&call("read_file", "{}", "success", r#"{"output":"alpha"}"#));
     let messages = [PROMPT, &update, ANSWER, CANCELLED];
     let (mut old, mut new) = (output("/x.json"), output(SESSION));
@@ -131,7 +131,7 @@ fn the_jsonl_that_a_newer_cli_makes_of_it_adds_nothing() {
 }
 
 #[test]
-fn half_a_document_is_an_issue_and_changes_nothing() {
+fn a_truncated_document_is_an_error_and_emits_nothing() {
     let mut decoder = GeminiLegacyDecoder::new("/x.json", None);
     let whole = document(&[PROMPT]);
     let mut out = output("/x.json");
@@ -149,7 +149,7 @@ fn half_a_document_is_an_issue_and_changes_nothing() {
 }
 
 #[test]
-fn a_call_without_an_id_costs_nothing_and_a_damaged_one_itself() {
+fn calls_without_an_id_are_decoded_and_only_damaged_ones_are_lost() {
     let call = |id: &str, file: &str| {
         call("read_file", &format!(r#"{{"file_path":"{file}"}}"#), "success", r#"{"output":"x"}"#).replacen(
             r#""id":"c1""#,

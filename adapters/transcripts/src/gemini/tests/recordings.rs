@@ -83,7 +83,7 @@ fn part(path: &str, text: &str, lines: std::ops::Range<usize>, state: Option<&st
 
 /// The result of a recording: how many of which events, and how its turns ended.
 #[test]
-fn what_the_recordings_come_to() {
+fn recordings_yield_the_expected_counts_and_turn_ends() {
     let check = |scenario: &str, expected: &str| {
         let mut seen = [0_usize; 4];
         let mut rest = Vec::new();
@@ -159,7 +159,7 @@ fn what_the_recordings_come_to() {
 /// After a denial, 0.57 and later write the whole history again. Each prompt is emitted once, as it was typed, whether
 /// the file is read at the end or after each write.
 #[test]
-fn what_is_written_again_after_a_denial_was_said_once() {
+fn a_history_rewritten_after_a_denial_repeats_no_prompt() {
     #[derive(Deserialize)]
     struct Typed {
         text: String,
@@ -194,7 +194,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn it_does_not_matter_where_a_reader_stops(cuts in proptest::collection::vec(0.0..1.0_f64, 1..5)) {
+    fn reading_in_any_parts_gives_the_same_events_and_state(cuts in proptest::collection::vec(0.0..1.0_f64, 1..5)) {
         for scenario in scenarios() {
             for (path, text) in transcripts(&scenario) {
                 let all = text.lines().count();
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn odd_values_never_panic(key in 0..9_usize, value in prop::sample::select(vec!["null", "7", "-1.5", "true", "\"\"", "\"é\"", "[]", "{}", "[[{}]]", "[{\"text\":3}]"])) {
+    fn fields_of_unexpected_types_cause_no_issue(key in 0..9_usize, value in prop::sample::select(vec!["null", "7", "-1.5", "true", "\"\"", "\"é\"", "[]", "{}", "[[{}]]", "[{\"text\":3}]"])) {
         let keys = ["id", "timestamp", "type", "content", "displayContent", "thoughts", "tokens", "model", "toolCalls"];
         for base in [PROMPT, ANSWER, EMPTY, CANCELLED] {
             let line = base.replacen(&format!("\"{}\":", keys[key]), &format!("\"{}\":{value},\"x\":", keys[key]), 1);
@@ -247,7 +247,7 @@ proptest! {
 }
 
 #[test]
-fn the_state_stays_small() {
+fn the_decoder_state_is_bounded() {
     let mut decoder = GeminiDecoder::new(SESSION, None);
     let mut out = output(SESSION);
     for n in 0..5000 {
@@ -325,7 +325,7 @@ fn agreement(scenario: &str) -> (f64, f64) {
 }
 
 #[test]
-fn claims_agree_with_the_truth() {
+fn claims_match_the_true_state_for_most_of_the_recorded_time() {
     let (mut good, mut all) = (0.0, 0.0);
     let mut table = String::new();
     // S19 needs a terminal: its dialog appears before the session. S08 writes no chat file at all.

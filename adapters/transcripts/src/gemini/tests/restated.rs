@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_restated_history_tells_nothing_again() {
+fn a_rewritten_history_emits_no_known_record_again() {
     let restated = format!(
         r#"{{"$set":{{"messages":[{PROMPT},{}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#,
         ANSWER.replace("\"The command printed a greeting.\"", r#"[{"text":"The command printed a greeting."}]"#)
@@ -20,7 +20,7 @@ fn a_restated_history_tells_nothing_again() {
 }
 
 #[test]
-fn a_restated_history_that_nobody_told_is_told_as_history() {
+fn a_rewritten_history_emits_unknown_records_as_history() {
     let restated = format!(r#"{{"$set":{{"messages":[{PROMPT},{ANSWER}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
     check(
         &[&restated],
@@ -34,7 +34,7 @@ fn a_restated_history_that_nobody_told_is_told_as_history() {
 }
 
 #[test]
-fn a_history_restated_within_a_turn_leaves_it_open() {
+fn a_history_rewritten_during_a_turn_leaves_the_turn_open() {
     let old = PROMPT.replace("u1", "u0").replace("04:39:20", "04:30:20");
     let restated = format!(r#"{{"$set":{{"messages":[{old}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
     let update = with_calls(&call("glob", "{}", "success", "{}"));
@@ -52,7 +52,7 @@ fn a_history_restated_within_a_turn_leaves_it_open() {
 }
 
 #[test]
-fn a_session_resumed_with_an_open_turn() {
+fn resuming_a_session_ends_its_open_turn_as_exited() {
     let restated = format!(r#"{{"$set":{{"messages":[{PROMPT}],"lastUpdated":"2026-11-20T05:00:00.000Z"}}}}"#);
     check(
         &[PROMPT, TOUCH, r#"{"$set":{"sessionId":"s1"}}"#, &restated],
@@ -65,7 +65,7 @@ fn a_session_resumed_with_an_open_turn() {
 }
 
 #[test]
-fn a_rewind_goes_back_in_its_own_session() {
+fn a_rewind_is_a_fork_within_the_same_session() {
     check(
         &[PROMPT, TOUCH, ANSWER, r#"{"$rewindTo":"u1"}"#],
         &[
@@ -79,7 +79,7 @@ fn a_rewind_goes_back_in_its_own_session() {
 }
 
 #[test]
-fn a_rewind_names_the_turn_that_it_takes_back() {
+fn a_rewind_names_the_turn_it_undoes() {
     let (mut decoder, mut out) = (GeminiDecoder::new(SESSION, None), output(SESSION));
     give(&mut decoder, &mut out, &[HEADER, PROMPT, TOUCH, ANSWER, r#"{"$rewindTo":"u1"}"#]);
     let prompt = out.events.iter().find(|event| matches!(event.payload, Payload::UserPrompt(_))).unwrap();
@@ -93,7 +93,7 @@ fn a_rewind_names_the_turn_that_it_takes_back() {
 /// Built from a description of 0.61.0: `/resume resume tag` appends the tagged history under new ids, all with one
 /// timestamp.
 #[test]
-fn a_restored_checkpoint_is_history() {
+fn records_of_a_restored_checkpoint_are_marked_as_history() {
     let at = |line: &str, id: &str| {
         line.replace("04:39:20.821Z", "06:00:00.000Z")
             .replace("04:39:28.743Z", "06:00:00.001Z")

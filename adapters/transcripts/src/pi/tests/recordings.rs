@@ -39,7 +39,7 @@ fn files(scenario: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_the_recordings_come_to() {
+fn recordings_yield_their_expected_events() {
     let mut wrong = String::new();
     for scenario in scenarios() {
         let mut seen = String::new();
@@ -78,7 +78,7 @@ fn in_parts(path: &str, text: &str, cuts: &[usize]) -> (Vec<NewEvent>, Option<St
 }
 
 #[test]
-fn reads_and_restarts_may_end_behind_any_line() {
+fn a_restart_after_any_line_gives_the_same_events() {
     for scenario in scenarios() {
         for (path, text) in files(&scenario) {
             let whole = in_parts(&path, &text, &[]);
@@ -90,7 +90,7 @@ fn reads_and_restarts_may_end_behind_any_line() {
 }
 
 #[test]
-fn every_event_is_itself_once() {
+fn event_identities_are_unique_within_a_scenario() {
     for scenario in scenarios() {
         let mut known = std::collections::HashMap::new();
         for (path, text) in files(&scenario) {
@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn many_restarts(cuts in prop::collection::vec(0..40_usize, 0..8)) {
+    fn any_number_of_restarts_gives_the_same_events(cuts in prop::collection::vec(0..40_usize, 0..8)) {
         for scenario in scenarios() {
             for (path, text) in files(&scenario) {
                 prop_assert_eq!(in_parts(&path, &text, &cuts), in_parts(&path, &text, &[]));
@@ -116,14 +116,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken(lines: Vec<Vec<u8>>, state: String) {
+    fn arbitrary_bytes_and_state_do_not_panic_the_decoder(lines: Vec<Vec<u8>>, state: String) {
         let mut out = Decoded::new(Provider::Pi, Arc::from("/x"), 1);
         let mut decoder = PiDecoder::new(Provider::Pi, "/x", Some(&state));
         give(&mut decoder, &lines.join(&b'\n'), 0, &mut out);
     }
 
     #[test]
-    fn a_changed_line_is_taken(number in 0..40_usize, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+    fn a_corrupted_line_does_not_panic(number in 0..40_usize, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         for scenario in scenarios() {
             for (path, text) in files(&scenario) {
                 let lines: Vec<&str> = text.lines().collect();
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn any_json_of_a_known_type_is_taken(
+    fn any_json_value_in_a_known_entry_type_causes_no_issue(
         kind in prop::sample::select(vec!["session", "title", "message", "compaction", "branch_summary", "label", "custom", "model_change", "usage", "context_edit"]),
         field in prop::sample::select(vec!["id", "parentId", "timestamp", "message", "content", "usage", "summary", "targetId", "data", "customType", "parentSession", "title"]),
         value in prop::sample::select(vec!["null", "1", "-1.5e400", "true", "\"x\"", "\"\\ud800\"", "[]", "{}", "[{}]", "[[1]]", "{\"role\":\"assistant\",\"content\":[1,null,{\"type\":\"toolCall\"}],\"usage\":{\"input\":-1}}", "{\"role\":\"toolResult\",\"content\":{}}", "{\"role\":7}"]),
@@ -151,7 +151,7 @@ proptest! {
 
 /// The test trees of `session_tree`: damaged, migrated, long, of all versions.
 #[test]
-fn odd_trees_are_taken_and_may_be_read_in_parts() {
+fn damaged_and_migrated_trees_decode_the_same_in_any_parts() {
     let mut read = 0;
     for group in ["made", "recorded"] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/session-tree").join(group);

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_named_by_its_number_or_its_words() {
+    fn an_option_is_chosen_by_its_number_or_label() {
         assert_eq!(option_of(&question(false), "2", false), Ok("Blue".into()));
         assert_eq!(option_of(&question(false), " red", false), Ok("Red".into()));
         // Numbers refer to the displayed position, whatever the labels are.
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_option_is_refused_unless_that_is_meant() {
+    fn an_unknown_option_is_refused_unless_free_text_is_allowed() {
         for wrong in ["Purple", "0", "3", "+1", "01", ""] {
             let error = option_of(&question(false), wrong, false).unwrap_err();
             assert!(error.contains("1 Red, 2 Blue"), "{error}");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_to_the_question_it_names_and_not_to_one_that_begins_like_it() {
+    fn an_answer_is_matched_to_the_longest_question_prefix() {
         let input = serde_json::json!({"questions": [
             {"question": "Delete?", "multiSelect": true, "options": [{"label": "cache"}, {"label": "Also logs?=1"}]},
             {"question": "Delete?=Also logs?", "options": [{"label": "No"}, {"label": "Yes"}]},
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_free_question_takes_any_answer() {
+    fn a_question_without_options_accepts_any_answer() {
         let free = Question { options: Vec::new(), ..question(false) };
         assert_eq!(option_of(&free, "as you like", false), Ok("as you like".into()));
     }

@@ -1,12 +1,12 @@
 use super::*;
 
 #[test]
-fn the_command_line_is_consistent() {
+fn the_command_line_passes_claps_debug_assertions() {
     command_line().debug_assert();
 }
 
 #[test]
-fn every_example_is_a_command_line() {
+fn every_help_example_parses_as_a_command_line() {
     let mut examples = 0;
     for command in Arguments::command().get_subcommands() {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -21,7 +21,7 @@ fn every_example_is_a_command_line() {
 }
 
 #[test]
-fn the_help_shows_tcp_only_where_a_server_is_reached_by_it() {
+fn help_shows_tcp_only_for_commands_that_connect_to_a_server() {
     let mut command = command_line();
     command.build();
     let help = |command: &mut clap::Command| command.render_long_help().to_string();
@@ -40,7 +40,7 @@ fn the_help_shows_tcp_only_where_a_server_is_reached_by_it() {
 }
 
 #[test]
-fn agents_are_chosen_by_one_option() {
+fn every_option_that_takes_an_agent_is_named_agent() {
     fn check(command: &clap::Command) {
         for argument in command.get_arguments().filter(|argument| !argument.is_positional()) {
             let (name, long) = (command.get_name(), argument.get_long().unwrap_or_default());
@@ -54,7 +54,7 @@ fn agents_are_chosen_by_one_option() {
 }
 
 #[test]
-fn every_command_is_in_one_group() {
+fn every_command_is_listed_in_one_help_group() {
     let command = Arguments::command();
     let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     let mut known: Vec<&str> =

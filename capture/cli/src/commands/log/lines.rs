@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_followed_approval_is_told_when_it_is_asked_and_when_it_is_decided() {
+    fn a_followed_approval_prints_its_request_and_its_decision() {
         let mut followed = LogLines::new(&unread);
         let told: Vec<_> = [asked(0), finding(0, FindingState::Open), allowed(15), outcome(16)]
             .iter()
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_followed_approval_that_is_decided_when_it_is_read_is_told_once() {
+    fn a_followed_approval_that_is_already_decided_prints_one_line() {
         let mut approval = stored(&asked(0));
         let told = |approval: &Approval| {
             let read = |_: &ApprovalId| Some(approval.clone());
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_that_follows_in_a_later_page_is_told() {
+    fn a_decision_on_a_later_page_is_printed() {
         let mut lines = LogLines::new(&unread);
         for (event, told) in [
             (asked(0), "waiting for you: git push --force"),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_without_its_request_names_the_command() {
+    fn a_decision_without_its_request_shows_the_stored_command_if_any() {
         assert_eq!(lines(&[allowed(3)]), [format!("approval allowed by you: {UNKNOWN_REQUEST} · after 0.0 s")]);
         let read = |_: &ApprovalId| Some(stored(&asked(0)));
         let mut lines = LogLines::new(&read);
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_that_nothing_else_tells_is_a_line() {
+    fn a_finding_without_an_approval_event_is_printed() {
         assert_eq!(
             lines(&[finding(0, FindingState::Open), finding(3, FindingState::Resolved)]),
             [
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_words_and_no_names_of_events() {
+    fn common_events_are_described_in_plain_words() {
         let ended = |outcome, duration_ms| TurnCompleted { outcome, number: 1, duration_ms };
         let of = |payload: Payload, text: Option<&str>| lines(&[event(0, payload, text)]);
         assert_eq!(of(UserPrompt::default().into(), Some("fix it")), ["prompt fix it"]);

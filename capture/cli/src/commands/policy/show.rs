@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_preset_changes_and_all_else_stays() {
+    fn changing_the_preset_keeps_the_rest_of_the_file() {
         let text = "# Mine.\nversion = 1\npreset = \"denials\" # strict\n\n[[rule]] # first\nname = \"a\"\ndecision = \"deny\"\n";
         let changed = with_preset(text, Preset::ReadOnly).unwrap();
         assert_eq!(changed, text.replace("denials", "read-only"));

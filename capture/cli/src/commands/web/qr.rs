@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_picture_has_every_module_and_a_margin() {
+    fn the_drawn_qr_code_has_every_module_and_a_margin() {
         let code = QRBuilder::new("https://box.tailnet.ts.net/pair#7K3M-9QXT").ecl(ECL::M).build().unwrap();
         let picture = drawn(&code);
         let lines: Vec<Vec<char>> = picture
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_no_code() {
+    fn text_too_long_for_a_qr_code_gives_none() {
         assert!(of(&"x".repeat(10_000)).is_none());
     }
 }

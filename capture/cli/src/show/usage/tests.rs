@@ -41,7 +41,7 @@ fn of(by: UsageBy, usage: Vec<UsageRow>) -> UsageReport {
 }
 
 #[test]
-fn what_is_not_known_is_never_shown_as_nothing() {
+fn an_unknown_cost_is_shown_as_a_question_mark() {
     let rows = vec![
         row("2026-11-22", sums(950, Some(0.001), 0)),
         row("2026-11-23", sums(12_345, None, 3)),
@@ -67,7 +67,7 @@ fn what_is_not_known_is_never_shown_as_nothing() {
 }
 
 #[test]
-fn a_session_is_shown_with_its_subagents() {
+fn subagent_usage_is_added_to_its_session() {
     let (parent, child) = (SessionId::from_bits(1), SessionId::from_bits(2));
     let session = |id, title: &str, sums| UsageRow {
         session_id: Some(id),
@@ -88,7 +88,7 @@ fn a_session_is_shown_with_its_subagents() {
 }
 
 #[test]
-fn quotas_in_words() {
+fn quotas_are_described_with_their_window_and_reset() {
     let at = |hours: i64| Timestamp::from_millisecond(hours * 3_600_000);
     let quota = QuotaView {
         provider: Provider::Codex,
@@ -108,7 +108,7 @@ fn quotas_in_words() {
 }
 
 #[test]
-fn quality_in_a_table() {
+fn the_quality_report_is_printed_as_a_table() {
     let figures = Quality {
         turns: 4,
         completed_turns: 3,

@@ -8,7 +8,7 @@ fn hang(gone: Receiver<()>) -> impl FnOnce() + Send {
 }
 
 #[tokio::test]
-async fn calls_that_hang_make_way_for_others() {
+async fn hung_calls_do_not_block_other_calls() {
     let pool = Arc::new(BlockingPool::with_patience(Duration::from_millis(1)));
     let (hanging, gone): (Vec<Sender<()>>, Vec<Receiver<()>>) = (0..AT_ONCE).map(|_| channel()).unzip();
     let calls: Vec<_> = gone
@@ -28,7 +28,7 @@ async fn calls_that_hang_make_way_for_others() {
 }
 
 #[tokio::test]
-async fn calls_in_time_keep_their_place() {
+async fn calls_that_finish_in_time_do_not_count_as_hung() {
     let pool = BlockingPool::new();
     for n in 0..100 {
         assert_eq!(pool.run(move || n).await.unwrap(), n);

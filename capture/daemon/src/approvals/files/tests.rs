@@ -13,7 +13,7 @@ fn approval(cwd: &Path, command: &str, paths: &[&str]) -> Approval {
 }
 
 #[test]
-fn scripts_and_targets_are_marked() {
+fn each_script_and_target_file_is_marked_once() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a.sh"), "one").unwrap();
     let asked = approval(dir.path(), "bash ./a.sh 'a.sh'; ls >b.txt", &["new.txt"]);
@@ -26,7 +26,7 @@ fn scripts_and_targets_are_marked() {
 }
 
 #[test]
-fn what_is_no_file_is_not_waited_for() {
+fn non_regular_files_are_skipped_without_blocking() {
     let dir = tempfile::tempdir().unwrap();
     let fifo = dir.path().join("fifo");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
@@ -35,7 +35,7 @@ fn what_is_no_file_is_not_waited_for() {
 }
 
 #[test]
-fn a_file_is_marked_however_it_is_named() {
+fn a_file_is_marked_however_the_command_writes_its_path() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("my dir")).unwrap();
     for (command, name) in [
@@ -62,7 +62,7 @@ fn a_file_is_marked_however_it_is_named() {
 }
 
 #[test]
-fn files_are_looked_for_where_the_command_goes() {
+fn files_are_resolved_in_the_directory_the_command_changes_to() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("a/b")).unwrap();
     let script = dir.path().join("a/b/x.sh");

@@ -7,7 +7,7 @@ fn check(text: &str) -> Result<Action, String> {
 }
 
 #[test]
-fn a_rule_says_all_it_needs_and_nothing_else() {
+fn an_action_rule_must_have_exactly_the_fields_of_its_kind() {
     assert_eq!(check("on = [\"loop\"]\ndo = \"interrupt\"").unwrap().kind, ActionKind::Interrupt);
     assert!(check("on = [\"loop\"]\ndo = \"interrupt\"\ntext = \"x\"").unwrap_err().contains("no `text`"));
     assert!(check("on = [\"stuck\"]\ndo = \"queue\"").unwrap_err().contains("`text`"));

@@ -8,7 +8,7 @@ fn settings(text: &str) -> Vec<Setting> {
 }
 
 #[test]
-fn what_changed_and_what_of_it_needs_a_restart() {
+fn changed_settings_are_listed_with_when_they_take_effect() {
     // The server decides at start what to remove before storing.
     let secrets = changed(&settings(""), &settings("[store]\nredacted_only = true\n"));
     assert_eq!(secrets.iter().map(takes_effect).collect::<Vec<_>>(), [TakesEffect::AfterRestart]);

@@ -23,7 +23,7 @@ fn finding(session: SessionId) -> Finding {
 }
 
 #[test]
-fn an_event_of_a_newer_version_or_a_damaged_one_is_kept_and_counted() {
+fn unknown_or_damaged_events_are_read_as_unrecognized_and_counted() {
     for (damage, raw_kind) in [
         ("UPDATE events SET kind = 250 WHERE sequence = 1", "kind 250"),
         ("UPDATE events SET data = '{' WHERE sequence = 1", "damaged"),
@@ -45,7 +45,7 @@ fn an_event_of_a_newer_version_or_a_damaged_one_is_kept_and_counted() {
 }
 
 #[test]
-fn columns_that_hold_anything_do_not_stop_reading() {
+fn invalid_column_values_do_not_stop_reading_the_log() {
     for damage in [
         "id = x'00'",
         "source = 99",
@@ -64,7 +64,7 @@ fn columns_that_hold_anything_do_not_stop_reading() {
 }
 
 #[test]
-fn a_damaged_view_snapshot_or_finding_is_left_out_and_the_others_are_not() {
+fn damaged_views_snapshots_and_findings_are_skipped() {
     let mut store = with_prompts();
     let finding = finding(store.session.id);
     store.commit(|writer, row| {
@@ -86,7 +86,7 @@ fn a_damaged_view_snapshot_or_finding_is_left_out_and_the_others_are_not() {
 }
 
 #[test]
-fn a_row_of_a_session_that_is_damaged_does_not_stop_the_start() {
+fn a_damaged_session_row_does_not_prevent_opening_the_store() {
     let store = with_prompts();
     store
         .writer
@@ -115,7 +115,7 @@ fn damage(store: Fresh, table: &str) -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn a_database_beyond_repair_is_put_aside_and_what_only_we_hold_is_kept() {
+fn a_rebuilt_database_keeps_findings_audit_rows_and_session_ids() {
     for table in ["known_batches", "events_by_session", "turns", "files", "sessions"] {
         let mut store = with_prompts();
         let finding = finding(store.session.id);
@@ -149,7 +149,7 @@ fn a_database_beyond_repair_is_put_aside_and_what_only_we_hold_is_kept() {
 }
 
 #[test]
-fn a_database_without_a_header_is_put_aside_however_it_was_left() {
+fn a_database_without_a_header_is_moved_aside_after_a_clean_close() {
     let store = with_prompts();
     let Fresh { dir, writer, .. } = store;
     drop(writer);
@@ -164,7 +164,7 @@ fn a_database_without_a_header_is_put_aside_however_it_was_left() {
 }
 
 #[test]
-fn a_store_that_another_program_holds_says_so_within_two_seconds() {
+fn begin_reports_a_lock_of_another_program_within_two_seconds() {
     let mut store = with_prompts();
     let other = Connection::open(store.writer.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();

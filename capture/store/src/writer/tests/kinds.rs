@@ -243,7 +243,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 #[test]
-fn every_kind_comes_back_as_it_went() {
+fn every_event_kind_round_trips_through_the_store() {
     let mut store = Fresh::new();
     let mut kinds: Vec<Kind> = payloads().iter().map(Payload::kind).collect();
     kinds.dedup();
@@ -262,7 +262,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn any_event_comes_back_as_it_went(events in vec(any_event(), 1..20)) {
+    fn any_event_round_trips_through_the_store(events in vec(any_event(), 1..20)) {
         let mut store = Fresh::new();
         let events: Vec<Event> = events.into_iter().enumerate().map(|(n, event)| Event { position: n as u64 * 3 + 1, sequence: n as u64 + 1, ..event }).collect();
         store.commit(|writer, row| events.iter().for_each(|event| writer.append(row, event, None).unwrap()));

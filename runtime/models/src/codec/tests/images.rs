@@ -29,7 +29,7 @@ fn body(target: &Target) -> Value {
 }
 
 #[test]
-fn images_stand_where_the_vendor_wants_them() {
+fn images_are_encoded_in_each_vendors_format() {
     let anthropic = body(&target(Api::Anthropic));
     let image = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "iVBO" } });
     assert_eq!(anthropic["messages"][0]["content"], json!([image]));

@@ -20,7 +20,7 @@ fn decided_by(line: &str, can_last: bool, in_full: bool) -> Option<(CallVerdict,
 }
 
 #[test]
-fn only_the_words_that_are_offered_allow() {
+fn only_the_offered_words_allow_a_call() {
     use CallVerdict::{Allow, Deny};
     for line in ["y", "Y", "yes", "Yes", "YES"] {
         assert_eq!(decided_by(line, true, false), Some((Allow, DecisionScope::Once, None)), "{line}");
@@ -68,7 +68,7 @@ fn a_rule_is_shown_before_it_is_saved() {
 }
 
 #[test]
-fn one_key_does_not_allow_what_is_longer_than_the_screen() {
+fn a_question_longer_than_the_screen_needs_a_full_word_to_allow() {
     let long = question(&"line\n".repeat(30), true);
     assert!(plain(&long, (80, 24), false).in_full && !plain(&long, (80, 60), false).in_full);
     let wide = question(&"x".repeat(3_000), true);
@@ -86,7 +86,7 @@ fn one_key_does_not_allow_what_is_longer_than_the_screen() {
 }
 
 #[test]
-fn one_key_does_not_allow_what_took_the_place_of_another_question() {
+fn a_question_that_replaces_another_needs_a_full_word_to_allow() {
     let short = question("in /w\n", true);
     let first = plain(&short, (80, 24), false);
     assert!(!first.in_full && !first.text.contains("replaced"), "{}", first.text);
@@ -103,7 +103,7 @@ fn one_key_does_not_allow_what_took_the_place_of_another_question() {
 }
 
 #[test]
-fn the_answer_is_asked_for_in_words_that_hold() {
+fn the_question_offers_only_the_available_answers() {
     let text = |can_last| plain(&question("in /w\n", can_last), (80, 24), false).text;
     assert_eq!(
         text(true),
@@ -113,7 +113,7 @@ fn the_answer_is_asked_for_in_words_that_hold() {
 }
 
 #[test]
-fn session_at_an_edit_says_what_else_it_allows() {
+fn an_edit_question_explains_what_the_session_answer_also_allows() {
     let change = QuestionChange {
         path: "/w/a.rs".to_owned(),
         block: "\nthe change (9 characters):\n    +fn a() {}\n".to_owned(),

@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_must_be_what_it_says() {
+    fn an_image_must_match_its_declared_mime_type() {
         let check = |bytes: &[u8], mime_type: &str| {
             check_images(&[RpcImage { data: STANDARD.encode(bytes), mime_type: mime_type.to_owned() }])
         };

@@ -71,7 +71,7 @@ fn check(case: &Path) {
 }
 
 #[test]
-fn the_answers_are_those_of_pi() {
+fn session_command_output_matches_pi_for_every_fixture() {
     let mut cases = 0;
     for kind in ["recorded", "made", "odd"] {
         for case in fs::read_dir(fixtures().join(kind)).unwrap() {
@@ -86,7 +86,7 @@ fn the_answers_are_those_of_pi() {
 }
 
 #[test]
-fn the_cuts_are_those_of_pi() {
+fn compaction_cut_points_match_those_of_pi() {
     let recorded = fixtures().join("recorded");
     for line in read(&recorded.join("cut-points.txt")).lines() {
         let (case, rest) = line.split_once(" keep=").unwrap();
@@ -98,7 +98,7 @@ fn the_cuts_are_those_of_pi() {
 }
 
 #[test]
-fn what_fails_says_how() {
+fn failures_are_classified_as_not_found_or_refused() {
     let code = |words: &[&str]| match ask(words).err().and_then(|error| error.downcast::<Failed>().ok()) {
         Some(Failed::NotFound(_)) => 4,
         Some(Failed::Refused(_)) => 5,
@@ -113,7 +113,7 @@ fn what_fails_says_how() {
 }
 
 #[test]
-fn a_session_is_moved_labelled_forked_and_brought_up_to_date() {
+fn session_commands_migrate_label_branch_and_fork_a_file() {
     let directory = tempfile::TempDir::new().unwrap();
     let file = directory.path().join("x.jsonl");
     let path = file.to_str().unwrap();

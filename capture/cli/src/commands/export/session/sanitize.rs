@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_about_files_of_secrets_are_found() {
+    fn calls_that_name_secret_files_are_detected() {
         for input in [
             r#"{"command":"cat .env"}"#,
             r#"{"command":"git show HEAD:.env | head"}"#,
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_is_left_out_in_each_of_its_forms() {
+    fn every_form_of_the_home_directory_is_replaced_by_a_tilde() {
         let clean = |text| without_home(text, "/home/me");
         assert_eq!(clean("/home/me/p and ~/x"), "~/p and ~/x");
         assert_eq!(clean("/home/me/.claude/projects/-home-me-p/1.jsonl"), "~/.claude/projects/~-p/1.jsonl");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn another_directory_whose_name_begins_like_the_home_stays() {
+    fn paths_that_only_share_the_homes_prefix_are_kept() {
         let without = |text: &str| without_home(text, "/home/me.x");
         assert_eq!(without("cd /home/me.x/src && ls /home/me.x"), "cd ~/src && ls ~");
         assert_eq!(without("{\"path\":\"/home/me.x/a\"}"), "{\"path\":\"~/a\"}");

@@ -73,7 +73,7 @@ fn written(of: &[(u128, &[Option<ConversationItem>])]) -> Result<String, Session
 }
 
 #[test]
-fn a_subagent_that_is_forgotten_meanwhile_leaves_a_line() {
+fn a_subagent_forgotten_during_the_export_leaves_a_notice() {
     let parent = [Some(says(1)), Some(starts(2, 7)), Some(says(3))];
     let child = [Some(says(11)), Some(says(12))];
     assert_eq!(written(&[(1, &parent), (7, &child)]).unwrap(), "1 2 ( 11 12 ) 3");
@@ -85,13 +85,13 @@ fn a_subagent_that_is_forgotten_meanwhile_leaves_a_line() {
 }
 
 #[test]
-fn a_session_that_is_forgotten_meanwhile_is_an_error() {
+fn exporting_a_session_that_is_forgotten_meanwhile_fails() {
     let error = written(&[(1, &[Some(says(1)), None])]).unwrap_err();
     assert_eq!(error.to_string(), format!("no session `{}`", id(1)));
 }
 
 #[test]
-fn the_line_is_in_each_format() {
+fn every_format_has_a_notice_for_a_forgotten_subagent() {
     assert!(subagent_forgotten().contains("forgotten") && subagent_forgotten().ends_with("\n\n"));
     assert!(conversation_html::subagent_forgotten().contains("forgotten"));
 }

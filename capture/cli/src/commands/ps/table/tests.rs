@@ -50,7 +50,7 @@ fn drawn(width: Option<usize>) -> String {
 }
 
 #[test]
-fn forty_columns() {
+fn the_table_is_drawn_for_40_columns() {
     assert_eq!(
         drawn(Some(40)),
         "\
@@ -64,7 +64,7 @@ STATE        FOR  SESSION   NOW
 }
 
 #[test]
-fn eighty_columns() {
+fn the_table_is_drawn_for_80_columns() {
     assert_eq!(
         drawn(Some(80)),
         "\
@@ -78,7 +78,7 @@ STATE        FOR  AGENT   SESSION   DIRECTORY  NOW
 }
 
 #[test]
-fn a_hundred_and_twenty_columns() {
+fn the_table_is_drawn_for_120_columns() {
     assert_eq!(
         drawn(Some(120)),
         "\
@@ -92,7 +92,7 @@ STATE                    FOR  AGENT   SESSION   DIRECTORY  TITLE                
 }
 
 #[test]
-fn two_hundred_columns() {
+fn the_table_is_drawn_for_200_columns() {
     assert_eq!(
         drawn(Some(200)),
         "\
@@ -106,7 +106,7 @@ STATE                    FOR  AGENT   SESSION   DIRECTORY   TITLE               
 }
 
 #[test]
-fn what_is_in_doubt_stuck_or_not_seen_yet_shows() {
+fn the_table_marks_doubtful_stuck_and_unseen_sessions() {
     let asks = session(
         5,
         json!({"provider": "codex", "title": "Push it", "cwd": "/srv/app", "reason": "tool", "confidence": "low",
@@ -147,7 +147,7 @@ STATE        FOR  AGENT   SESSION   DIRECTORY  NOW
 }
 
 #[test]
-fn a_sub_agent_that_is_done_waits_for_nobody() {
+fn a_finished_subagent_is_shown_as_done() {
     let parent = session(5, json!({"title": "Rename the crate", "cwd": "/srv/app", "now": "waiting for it"}));
     let helper = |id: u32, state: &str, reason: &str| {
         let mut helper = session(id, json!({"state": state, "reason": reason, "title": "look", "cwd": "/srv/app"}));
@@ -163,7 +163,7 @@ fn a_sub_agent_that_is_done_waits_for_nobody() {
 }
 
 #[test]
-fn a_pipe_gets_everything() {
+fn piped_output_is_not_truncated() {
     let text = drawn(None);
     assert!(text.contains("Migrate the database to the new schema without losing a row"), "{text}");
     assert!(text.contains("psql -f migrate.sql"), "{text}");
@@ -181,7 +181,7 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn colours_can_be_read_on_white_and_on_black() {
+fn the_table_uses_no_bright_colours() {
     let now = moment();
     let text = table(&sessions(), &Needs::default(), now, Paper { width: Some(120), colour: true });
     assert!(text.contains("\x1b[38;5;1m"), "{text:?}");

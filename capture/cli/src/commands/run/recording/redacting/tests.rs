@@ -54,7 +54,7 @@ fn recorded(text: &str, piece: usize, quiet: bool) -> String {
 }
 
 #[test]
-fn a_secret_is_not_written_however_it_comes() {
+fn a_secret_is_redacted_however_the_output_is_split() {
     let text = format!("$ export TOKEN={}\r\nnext\r\n\x1b[2J\x1b[H$ ", secret());
     for piece in 1..80 {
         for quiet in [false, true] {
@@ -66,7 +66,7 @@ fn a_secret_is_not_written_however_it_comes() {
 }
 
 #[test]
-fn what_is_no_secret_is_written_as_it_was() {
+fn output_without_secrets_is_recorded_unchanged() {
     let text = "a line of 64 letters, as a build writes them, no secret in it..\n".repeat(20_000) + "é€";
     assert_eq!(recorded(&text, 1000, false), format!("{text}<end Some(0)>"));
     let screen = "\x1b[H\x1b[2Ka screen that ends no line ".repeat(40_000);
@@ -74,7 +74,7 @@ fn what_is_no_secret_is_written_as_it_was() {
 }
 
 #[test]
-fn what_happened_between_keeps_its_place() {
+fn recorded_events_keep_their_place_between_output() {
     let written = Written::default();
     let mut sink = Redacting::new(written.clone());
     let at = Timestamp::from_millisecond(0);
