@@ -407,8 +407,12 @@ impl SessionState {
         let Some(gone_at) = self.gone_by(at) else { return false };
         // Telemetry arrives late, and its last batch is sent when the process ends.
         let late = event.source == Source::Telemetry || at.since_ms(gone_at) < LAST_WORDS_MS;
-        let last_words = late && !matches!(event.payload, Payload::UserPrompt(_));
-        speaks(&event.payload) && !last_words && happened_at(event, at) >= gone_at
+        let is_prompt = matches!(event.payload, Payload::UserPrompt(_));
+        let last_words = late && !is_prompt;
+        // The last answer is often written in the millisecond in which the process ends.
+        let happened = happened_at(event, at);
+        let is_later = happened > gone_at || is_prompt && happened == gone_at;
+        speaks(&event.payload) && !last_words && is_later
     }
 
     /// The whole text with which an event must be folded, if the event itself contains only its beginning and end: the

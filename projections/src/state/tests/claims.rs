@@ -497,6 +497,10 @@ fn lines_written_before_the_exit_do_not_revive_the_session() {
             stands(&then(&[on(9.0 + late, words.dated(5.0))]), "exited killed");
         }
     }
+    // The last answer is often written in the millisecond in which the process ends.
+    for words in [call("c", ToolKind::Execute, "ls"), answer("done"), said(Heartbeat {})] {
+        stands(&then(&[on(21.0, words.dated(9.0))]), "exited killed");
+    }
     // A prompt still begins its turn, which ends as the file says, or as cut off.
     let asked = || on(10.0, prompt("again").dated(5.0));
     let tail = |steps: &[Step]| Tape::played(&then(steps)).transitions()[6..].to_vec();
