@@ -95,6 +95,12 @@ impl SessionLink {
         self.host.send_event(clock::now(), HostEvent::ReadsAllowed { rule, count, since });
     }
 
+    /// Whether a server is connected.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.host.is_connected()
+    }
+
     /// Whether a server is believed to be running: it is connected, or its process exists.
     #[must_use]
     pub fn has_server(&self) -> bool {

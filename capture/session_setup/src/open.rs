@@ -437,7 +437,8 @@ impl OpenSession {
     /// Ends the session with everything it runs; the process continues with another one. Returns the background
     /// commands that were stopped.
     pub async fn close(&self) -> Vec<BackgroundState> {
-        let stopped = self.stop().await;
+        self.handle.close().await;
+        let stopped = self.stop_background();
         self.status.finish().await;
         self.status.leave();
         stopped
@@ -445,14 +446,19 @@ impl OpenSession {
 
     /// Like [`close`](Self::close), when the process ends with this code.
     pub async fn end(&self, code: u8) -> Vec<BackgroundState> {
-        let stopped = self.stop().await;
+        // A connected server learns of the end by the report; otherwise, the next server reads it in the file.
+        if self.status.is_connected() {
+            self.handle.close().await;
+        } else {
+            self.handle.end(code).await;
+        }
+        let stopped = self.stop_background();
         self.status.finish().await;
         self.status.end(code);
         stopped
     }
 
-    async fn stop(&self) -> Vec<BackgroundState> {
-        self.handle.close().await;
+    fn stop_background(&self) -> Vec<BackgroundState> {
         let running = self.tools.background().into_iter().filter(|one| one.exit.is_none()).collect();
         self.tools.stop_background();
         running

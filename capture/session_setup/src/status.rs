@@ -108,6 +108,11 @@ impl SessionStatus {
         *self.follower() = Some((end, follower));
     }
 
+    /// Whether a server receives the reports.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.link().as_ref().is_some_and(SessionLink::is_connected)
+    }
+
     /// Waits until all updates of a closed session are reported.
     pub(crate) async fn finish(&self) {
         let follower = self.follower().take();

@@ -75,6 +75,7 @@ entries! {
     PauseRecord = "capture.paused",
     Reopened = "capture.restored",
     ModeSet = "capture.mode",
+    ProcessEnded = "session_exit",
 }
 
 /// The hashes of the prefix of every request. Follows the `system` message that contains the prefix.
@@ -192,6 +193,13 @@ pub struct TaskEnded {
     pub error: Option<String>,
     /// Its duration without pauses, in milliseconds.
     pub ms: u64,
+}
+
+/// The process of the session ended. oh-my-pi's sessions have entries of the same type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessEnded {
+    /// Its exit code.
+    pub code: u8,
 }
 
 /// The limits were changed.

@@ -90,7 +90,8 @@ pub(crate) enum DriverMessage {
     Finish(oneshot::Sender<Option<TurnReport>>),
     Snapshot(oneshot::Sender<SessionSnapshot>),
     Read(SessionReader),
-    Close(oneshot::Sender<()>),
+    /// With the exit code of the process if it ends too.
+    Close(Option<u8>, oneshot::Sender<()>),
 }
 
 /// A query of the entries of a session, run on its thread.
@@ -168,8 +169,17 @@ impl SessionHandle {
 
     /// Closes the session: aborts the turn, ends the tools, and releases the file.
     pub async fn close(&self) {
+        self.close_with(None).await;
+    }
+
+    /// Like [`close`](Self::close), when the process ends with this code, which is recorded in the file.
+    pub async fn end(&self, code: u8) {
+        self.close_with(Some(code)).await;
+    }
+
+    async fn close_with(&self, exit: Option<u8>) {
         let (done, closed) = oneshot::channel();
-        if self.inbox.send(DriverMessage::Close(done)).await.is_ok() {
+        if self.inbox.send(DriverMessage::Close(exit, done)).await.is_ok() {
             // An error means that it is already gone.
             let _ = closed.await;
         }

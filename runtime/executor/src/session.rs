@@ -15,7 +15,10 @@ use std::{
 use engine::{
     AnswerEvent, AnswerFailure, Append, AskedPermission, CallId, CallOutput, CallRun, Effect, EngineActivity,
     EngineInput, EngineSetup, EngineState, FailureKind, PauseReason, QueueOutcome, RequestNumber, RequestPlan,
-    RuntimeFrame, SessionFacts, TurnOutcome, cache::RequestDigest, step,
+    RuntimeFrame, SessionFacts, TurnOutcome,
+    cache::RequestDigest,
+    entries::{ProcessEnded, RuntimeEntry},
+    step,
 };
 use session_tree::{Entry, Json, Object, Session, Stamp, context::text_of};
 use tokio::{
@@ -202,8 +205,11 @@ impl SessionExecutor {
                     let _ = done.send(self.snapshot());
                 }
                 DriverMessage::Read(SessionReader(look_up)) => look_up(&self.session),
-                DriverMessage::Close(done) => {
+                DriverMessage::Close(exit, done) => {
                     self.close();
+                    if let Some(code) = exit {
+                        self.record_end(code);
+                    }
                     // Release the file and close the inbox before reporting.
                     drop(self);
                     drop(received);
@@ -514,6 +520,15 @@ impl SessionExecutor {
             self.questions.remove(call);
         } else if let EngineInput::Returned { call, .. } = input {
             self.running.remove(call);
+        }
+    }
+
+    /// Records the end of the process, so that readers of the file know it. A session without a file has nothing to
+    /// record, and without the record the session only looks idle.
+    fn record_end(&mut self, code: u8) {
+        if self.session.path().exists() {
+            let stamp = Stamp { now_ms: self.clock.now().wall_ms, random: self.clock.random() };
+            let _ = self.session.append(ProcessEnded { code }.to_entry(), stamp);
         }
     }
 

@@ -421,6 +421,17 @@ fn a_request_that_times_out_is_not_executed() {
 }
 
 #[test]
+fn a_run_without_a_server_is_exited_for_the_next_server() {
+    for (script, code, how) in
+        [(vec![say("Done.")], 0, "clean"), (vec![Step::Fail { status: 401, retry_after: None, times: 9 }], 1, "failed")]
+    {
+        let house = House::new(Api::Anthropic, Script::default().lane("work", script));
+        assert_eq!(house.run(&["work"]).code, Some(code));
+        is_in(&house.machine.serve(), "exited", how, "process");
+    }
+}
+
+#[test]
 fn a_request_pending_when_the_server_dies_needs_the_users_answer() {
     // Without a user at a terminal.
     let script = Script::default().lane("work", [bash("touch made"), say("I could not.")]);

@@ -279,6 +279,8 @@ impl EntryWriter<'_, '_> {
         struct Data<'a> {
             #[serde(borrow)]
             tool_name: PiField<'a>,
+            #[serde(borrow)]
+            code: PiField<'a>,
         }
         let custom_type = text(line.custom_type).unwrap_or_default();
         match &*custom_type {
@@ -288,7 +290,12 @@ impl EntryWriter<'_, '_> {
                 let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
                 self.signal(0, claim, Confidence::Medium, &format!("tool_execution_start {name}"));
             }
-            "session_exit" => self.put(0, SessionExited::default(), line.data.map(|data| data.get().to_owned())),
+            "session_exit" => {
+                // Only our own agent writes the code.
+                let code: Option<i32> = shape::<Data<'_>>(line.data).code.and_then(|code| code.get().parse().ok());
+                let reason = code.map(|code| if code == 0 { Reason::Clean } else { Reason::Failed });
+                self.put(0, SessionExited { reason, code }, line.data.map(|data| data.get().to_owned()));
+            }
             other => {
                 let note = Annotation { topic: Topic::Notice, value: other.to_owned() };
                 self.put(0, note, line.data.map(|data| data.get().to_owned()));
