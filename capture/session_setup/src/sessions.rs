@@ -193,7 +193,7 @@ mod tests {
             ("x\n", "not valid JSON"),
             ("{}\n", "without an id"),
             ("[1]\n", "not a JSON object"),
-            ("{\"type\":\"note\",\"id\":\"zz\",\"parentId\":null}\n", "`zz`, does not follow"),
+            ("{\"type\":\"note\",\"id\":\"zz\",\"parentId\":null}\n", "`zz`, does not continue"),
             ("{\"type\":\"note\",\"id\":\"zz\",\"parentId\":\"gone\"}\n", "a parent that does not exist"),
         ] {
             let (data, path) = session(behind);

@@ -565,7 +565,7 @@ fn a_policy_can_be_shown_tested_and_given_a_preset() {
         "{diff}"
     );
     assert!(std::fs::read_to_string(&file).unwrap().contains("name = \"no push\""));
-    assert!(in_config(&["policy", "preset", "read-only", "--yes"]).1.contains("is read-only already"));
+    assert!(in_config(&["policy", "preset", "read-only", "--yes"]).1.contains("is already read-only"));
     let (_, shown, _) = in_config(&["policy", "show"]);
     let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text}: {shown}"));
     assert!(

@@ -239,7 +239,7 @@ fn mcp_errors_state_the_cause() {
     let said = client.failure("list_sessions", &json!({"sate": ["idle"]}));
     assert!(said.contains("unknown field `sate`"), "{said}");
     let said = client.failure("search", &json!({"query": "foo (bar"}));
-    assert!(said.contains("missing `)`"), "{said}");
+    assert!(said.contains("the `(` is not closed"), "{said}");
     let said = client.failure("read_conversation", &json!({"session": id, "after": 1, "last": 1}));
     assert!(said.contains("not both"), "{said}");
     let answer = client.request("tools/call", &json!({"name": "approve", "arguments": {}}));

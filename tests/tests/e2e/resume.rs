@@ -165,7 +165,7 @@ fn resume_reports_a_changed_branch_and_fails_if_the_directory_is_gone() {
     let json: Value = serde_json::from_str(&says(&machine, &["resume", &id, "--json"], 0)).unwrap();
     assert_eq!((json["cwd"].as_str(), json["command"][0].as_str()), (cwd.to_str(), Some("claude")));
     fs::remove_dir_all(&cwd).unwrap();
-    assert!(says(&machine, &["resume", &id, "--print"], 4).contains("is gone"));
+    assert!(says(&machine, &["resume", &id, "--print"], 4).contains("no longer exists"));
 }
 
 #[test]

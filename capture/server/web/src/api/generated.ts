@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: e48b49afd9bf55e300521e2647a2b0c62438bcbf25412d2d499e597715378413
+// SHA-256 of its paths and components: 9e1e3edb8fba06e2a90585018d558078fa5ba8a5832461d941060228fe0a7327
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -861,7 +861,7 @@ export const FINDING_KINDS: Record<FindingKind, { meaning: string; need: Need | 
   context_full: { meaning: "the context is nearly full", need: "stuck", title: "Context full" },
   crash: { meaning: "the agent's process died", need: "failure", title: "Crash" },
   idle: { meaning: "a session has been idle for a long time", need: null, title: "Idle" },
-  long_job: { meaning: "a command that took long is done", need: null, title: "Long job" },
+  long_job: { meaning: "a long-running command is done", need: null, title: "Long job" },
   loop: { meaning: "the agent repeats the same steps", need: "stuck", title: "Loop" },
   merge_conflict: { meaning: "a merge, rebase or pull stopped at conflicts", need: "failure", title: "Merge conflict" },
   network: { meaning: "the model's service cannot be reached", need: "failure", title: "Network" },
