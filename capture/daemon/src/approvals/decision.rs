@@ -255,8 +255,8 @@ impl ApprovalBroker {
         }
         if decision.scope == DecisionScope::Session && Grant::of(approval, &files).is_none() {
             return conflict(
-                "this request cannot be allowed for the session, since capture would not recognize a repetition; use \
-                 `--scope once`",
+                "this request cannot be allowed for the session: capture recognizes a repetition only if the request \
+                 names all its files and changes none of them; use `--scope once`",
             );
         }
         if decision.scope == DecisionScope::Session && is_full {
