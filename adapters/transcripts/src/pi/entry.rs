@@ -318,7 +318,8 @@ impl EntryWriter<'_, '_> {
         let outcome = words(shape::<TurnEndNote<'_>>(line.data).outcome).unwrap_or_default();
         let ended = match &*outcome {
             "aborted" | "interrupted" => TurnOutcome::Interrupted,
-            "failed" | "refused" => TurnOutcome::Failed,
+            // The model did not finish: it reached the limit of answers, or answered with nothing.
+            "failed" | "refused" | "rounds" | "empty" => TurnOutcome::Failed,
             _ => return,
         };
         self.end(ended, Confidence::High, &format!("capture.task {outcome}"));

@@ -297,6 +297,7 @@ fn a_capture_task_note_ends_an_unanswered_turn() {
             &format!("b a custom {}", ended("aborted")),
             &format!("c b custom {}", ended("failed")),
             &format!("d c custom {}", ended("done")),
+            &format!("e d custom {}", ended("rounds")),
         ],
         &[
             "user.prompt human +0 | 1",
@@ -305,6 +306,8 @@ fn a_capture_task_note_ends_an_unanswered_turn() {
             r#"annotation notice capture.task | {"outcome":"failed","ms":3}"#,
             "signal ended failed high",
             r#"annotation notice capture.task | {"outcome":"done","ms":3}"#,
+            r#"annotation notice capture.task | {"outcome":"rounds","ms":3}"#,
+            "signal ended failed high",
         ],
     );
 }
