@@ -37,8 +37,11 @@ enum AgentCommand {
     /// Give capture's own agent one prompt and print its answer.
     ///
     /// The agent reads the workspace without asking. For everything else it asks you at this terminal, and skips a call
-    /// if you do not answer. Piped text is placed before the prompt. Exit codes: 1 if the turn failed, 3 if a limit was
-    /// reached, 5 if it was refused, 6 if all calls were skipped.
+    /// if you do not answer. Piped text is placed before the prompt. With `--quiet`, only the answer, questions and
+    /// problems are printed.
+    ///
+    /// Exit codes: 0 if the turn ended, 1 if it failed, 2 for wrong arguments, 3 if a limit was reached, 4 if the session
+    /// does not exist, 5 if the prompt was refused, 6 if all calls were skipped, 130 and 143 after a signal.
     #[command(after_help = "Examples:
   capture agent run --model anthropic/claude-sonnet-5 Where is the configuration read?
   git diff | capture agent run --continue Review this change")]
