@@ -177,6 +177,12 @@ test("what could do harm has to be held", async () => {
   await visitor.page.keyboard.press("a");
   assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "pending");
   await button.hover();
+  for (const colorScheme of ["light", "dark"]) {
+    await visitor.page.emulateMedia({ colorScheme });
+    const [red, green, blue] = (await button.evaluate((element) => getComputedStyle(element).backgroundColor)).match(/\d+/g).map(Number);
+    assert.ok(red > green + 60 && red > blue + 60, `under the pointer it is not red: ${red} ${green} ${blue}`);
+  }
+  await visitor.page.emulateMedia({ colorScheme: null });
   await visitor.page.mouse.down();
   await card.getByText(/^Allowed/).waitFor();
   await visitor.page.mouse.up();
