@@ -114,6 +114,41 @@ test("the words of a question are on the screen, whatever its header, and widen 
   await visitor.page.setViewportSize(size);
 });
 
+test("the decisions of a request are in view in the page of its session, however long it is", async () => {
+  const { page } = visitor;
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const options = ["first", "second", "third", "fourth", "fifth"].map((label) => ({ label, description: `The ${label} of them.` }));
+  const asked = [
+    ["AskUserQuestion", { questions: [1, 2].map((number) => ({ question: `What about part ${number}?`, options })) }, "Send the answer"],
+    ["Bash", { command: "touch end", description: "As you asked. ".repeat(60) }, "Hold: allow once"],
+    ["Write", { file_path: `${agent.cwd}/a.txt`, content: "one line\n".repeat(60) }, "Hold: allow once"],
+  ];
+  for (const [tool, input, words] of asked) {
+    const told = agent.ask(tool, input);
+    const approval = await agent.pending();
+    await page.goto(`${world.url}/s/${approval.session_id}`);
+    const card = cardOf(page, approval);
+    await eventually("the request is read", async () => (await allow(card).innerText()) === words);
+    for (const top of [0, 100_000]) {
+      await card.evaluate((element, top) => element.scrollTo(0, top), top);
+      for (const button of [allow(card), deny(card)])
+        assert.ok(
+          await button.evaluate((element) => {
+            const { left, top, bottom } = element.getBoundingClientRect();
+            return bottom <= innerHeight && [top + 2, bottom - 2].every((y) => element.contains(document.elementFromPoint(left + 9, y)));
+          }),
+          `${tool}, scrolled to ${top}`,
+        );
+    }
+    assert.ok(await card.evaluate((element) => element.hasAttribute("data-scrolls")), "it shows that there is more");
+    await eventually("it can be decided", async () => (await deny(card).getAttribute("aria-disabled")) === "false");
+    await deny(card).click();
+    assert.equal(decision(await told).behavior, "deny");
+  }
+  await page.setViewportSize(size);
+});
+
 test("a denial carries its reason", async () => {
   const told = agent.ask("Bash", { command: "npm install left-pad" });
   const card = cardOf(visitor.page, await agent.pending());

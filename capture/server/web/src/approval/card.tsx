@@ -442,7 +442,10 @@ function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void):
     // A phone zooms out if the page is wider than the window, and then reports a larger window.
     const { clientWidth, clientHeight } = document.documentElement;
     const height = Math.min(window.innerHeight, clientHeight, window.screen.height) * Math.min(1, window.screen.width / clientWidth);
-    tell(isCut || button.getBoundingClientRect().bottom - begins > height - BARS);
+    // In the page of a session the card itself scrolls, below its buttons.
+    const scrolls = card.scrollHeight > card.clientHeight + 1;
+    card.toggleAttribute("data-scrolls", scrolls);
+    tell(isCut || scrolls || button.getBoundingClientRect().bottom - begins > height - BARS);
   };
   const observer = new ResizeObserver(measure);
   observer.observe(card);
