@@ -34,6 +34,7 @@ async function prepare() {
   void plain.ask("Bash", { command: "make lint-once" }, "300");
   for (const one of [agent, edits, asks, plain]) await one.pending();
   const { id } = await agent.known();
+  await world.api(`/api/v1/sessions/${id}/labels`, { labels: { reviewer: "somebody-with-a-long-name@a-long-domain.example" } }, "PUT");
   await world.play("claude/S12-subagent");
   world.spawn(["run", "--detach", "--name", "shell", "--size", "80x24", "--", "sh"]).stdin.end();
   const run = await eventually("the run is there", async () => (await world.api("/api/v1/runs")).runs[0]);
@@ -112,8 +113,16 @@ for (const width of [320, 390, 768, 1280, 3840]) {
     for (const [name, path] of Object.entries(paths)) {
       const page = await visitor.open(path);
       await settled(page);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
+      const fits = async (name) => {
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
+      };
+      await fits(name);
+      if (name === "session" && width < 1000) {
+        await page.getByRole("tab", { name: "Details" }).click();
+        await page.getByText("reviewer=").waitFor();
+        await fits("details");
+      }
       // These views fill the window and scroll inside it.
       if (width > 1000 && (name === "session" || name === "terminal")) {
         assert.equal(await page.evaluate(() => document.documentElement.scrollHeight - innerHeight), 0, `${name} is longer than the window`);
