@@ -625,8 +625,19 @@ test("an edit is shown as a difference", async () => {
   await card.locator(".diff-added", { hasText: "three" }).waitFor();
   await ready(deny(card));
   assert.equal(await allow(card).innerText(), "Allow once", "all of it is in sight: it is not held");
+  assert.equal(await card.locator("figcaption .path").innerText(), "a.txt", "its directory is in the head of the card");
+  assert.equal(await card.locator("figcaption .path").getAttribute("title"), `${agent.cwd}/a.txt`);
+  assert.ok(!(await card.innerText()).includes(`${agent.cwd}/a.txt`));
   await deny(card).click();
   assert.equal(decision(await told).behavior, "deny");
+
+  const outside = `${agent.cwd}/../elsewhere/a.txt`;
+  const other = agent.ask("Write", { file_path: outside, content: "one\n" });
+  const second = cardOf(visitor.page, await agent.pending());
+  await ready(deny(second));
+  assert.equal(await second.locator("figcaption .path").innerText(), outside, "a path that leaves its directory is whole");
+  await deny(second).click();
+  assert.equal(decision(await other).behavior, "deny");
 });
 
 test("a request that was answered elsewhere says so, and nothing is sent twice", async () => {

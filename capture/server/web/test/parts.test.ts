@@ -20,7 +20,7 @@ import { cells, held } from "../src/terminal/cells";
 import { colours, contrast, PALETTES, shades } from "../src/terminal/colours";
 import { restingPlace } from "../src/terminal/follow";
 import { joined, keyOf, patched } from "../src/terminal/grid";
-import { clock, moment } from "../src/text/format";
+import { clock, moment, within } from "../src/text/format";
 import { titleOf } from "../src/text/title";
 import { deviceName } from "../src/views/pair";
 import { random } from "./random";
@@ -143,6 +143,28 @@ test("nothing of an input is left out, whatever its shape", () => {
     const input = `{"to_account":${number}}`;
     assert.ok(readable(request(approval({ kind: "mcp", input }))).includes(number), number);
   }
+});
+
+test("a path is relative to its directory only if it reads as what it is", () => {
+  for (const [path, shown] of [
+    ["/p/src/a.ts", "src/a.ts"],
+    ["/p/.env", ".env"],
+    ["/p/../etc/passwd", "/p/../etc/passwd"],
+    ["/p/src/../../etc/passwd", "/p/src/../../etc/passwd"],
+    ["/p//etc/passwd", "/p//etc/passwd"],
+    ["/p/./a", "/p/./a"],
+    ["/p/~/a", "/p/~/a"],
+    ["/p/C:/a", "/p/C:/a"],
+    ["/p/ /a", "/p/ /a"],
+    ["/p/a, /q/b", "/p/a, /q/b"],
+    ["/pp/a", "/pp/a"],
+    ["/p", "/p"],
+    ["/q/a", "/q/a"],
+    ["../a", "../a"],
+  ] as const)
+    assert.equal(within(path, "/p"), shown);
+  assert.equal(within("/p/a", null), "/p/a");
+  assert.equal(within("/p/a", "/"), "/p/a");
 });
 
 test("what is only seen on a screen is shown with its subject", () => {

@@ -1,18 +1,26 @@
 // The body of a permission request for users: complete, left to right, with hidden characters as escapes.
 
 import type { Signal } from "@preact/signals";
+import type { OpenApproval } from "../api/routes";
 import { CopyButton } from "../parts/copy";
 import { Icon } from "../parts/icons";
 import { Markdown } from "../parts/markdown";
 import { Shown } from "../parts/text";
 import type { Line } from "../text/diff";
-import { counted, exactCount } from "../text/format";
+import { bytes, counted, exactCount, within } from "../text/format";
 import { census, visible } from "../text/visible";
 import { type FileChange, type Request, readable } from "./request";
 
+type Place = {
+  /** The directory of the request: paths below it are shown relative to it. */
+  cwd: string | null;
+  /** The request's files, as they were when it was made. */
+  files?: OpenApproval["files"];
+};
+
 /** The content of a request, other than questions, which have their own form. `unfolded` contains the files whose
  * lines the user has shown in full. */
-export function RequestBody({ request, unfolded }: { request: Request; unfolded: Signal<ReadonlySet<number>> }) {
+export function RequestBody({ request, unfolded, cwd, files = [] }: { request: Request; unfolded: Signal<ReadonlySet<number>> } & Place) {
   const { body, rest, said } = request;
   return (
     <div class="request-body">
@@ -28,6 +36,8 @@ export function RequestBody({ request, unfolded }: { request: Request; unfolded:
           <Changes
             key={index}
             file={file}
+            cwd={cwd}
+            before={files.find(({ path }) => path === file.path)}
             whole={!isFolded(file, index, unfolded.value)}
             onUnfold={() => (unfolded.value = new Set([...unfolded.value, index]))}
           />
@@ -143,7 +153,21 @@ export function isLong(request: Request): boolean {
 export const hasFolded = ({ body }: Request, unfolded: ReadonlySet<number>): boolean =>
   body.kind === "changes" && body.files.some((file, index) => isFolded(file, index, unfolded));
 
-function Changes({ file, whole, onUnfold }: { file: FileChange; whole: boolean; onUnfold: () => void }) {
+/** A file of a request. */
+export function Path({ path, cwd }: { path: string; cwd: string | null }) {
+  return (
+    <span class="path" title={visible(path, "exact")}>
+      <Shown text={within(path, cwd)} strictness="exact" />
+    </span>
+  );
+}
+
+/** A file's size when the request was made. */
+export const sizeOf = ({ size }: { size?: number | null }): string => (size == null ? "does not exist" : bytes(size));
+
+type ChangesProps = { file: FileChange; cwd: string | null; before: { size?: number | null } | undefined; whole: boolean; onUnfold: () => void };
+
+function Changes({ file, cwd, before, whole, onUnfold }: ChangesProps) {
   const added = file.lines.filter((line) => line.kind === "added").length;
   const removed = file.lines.filter((line) => line.kind === "removed").length;
   const shown = whole ? file.lines : file.lines.slice(0, FIRST);
@@ -151,13 +175,15 @@ function Changes({ file, whole, onUnfold }: { file: FileChange; whole: boolean; 
     <figure class="changes">
       <figcaption>
         <Icon name="file" size={14} />
-        <span class="path">
-          <Shown text={file.path} strictness="exact" />
-        </span>
+        <Path path={file.path} cwd={cwd} />
         {file.replaces === true ? (
-          <span class="muted">the whole file, {counted(added, "line")}</span>
+          <span class="muted">
+            {before !== undefined && before.size == null ? "a new file" : "the whole file"}, {counted(added, "line")}
+            {before?.size != null && `, replaces ${bytes(before.size)}`}
+          </span>
         ) : (
           <>
+            {before !== undefined && <span class="muted">{sizeOf(before)}</span>}
             <span class="plus">+{added}</span>
             <span class="minus">−{removed}</span>
           </>

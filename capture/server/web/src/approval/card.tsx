@@ -14,14 +14,14 @@ import { notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { Since, Title } from "../parts/sessions";
 import { Shown, Ticked } from "../parts/text";
-import { bytes, counted, exactly, moment } from "../text/format";
+import { counted, exactly, moment } from "../text/format";
 import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
 import { visible } from "../text/visible";
-import { hasFolded, isLong, RequestBody, Rest } from "./body";
+import { hasFolded, isLong, Path, RequestBody, Rest, sizeOf } from "./body";
 import { DecideButton, type Press, useReady } from "./hold";
 import { answers, type Choices, Questions } from "./questions";
-import { type Question, request, sameRequest } from "./request";
+import { type Body, type Question, request, sameRequest } from "./request";
 
 type Scope = "once" | "session" | "rule";
 
@@ -278,7 +278,11 @@ export function ApprovalCard({
       {done !== null ? (
         <>
           <Done approval={done} lost={lost.value} />
-          {questions === null ? <RequestBody request={parsed} unfolded={unfolded} /> : <Asked questions={questions} given={given} />}
+          {questions === null ? (
+            <RequestBody request={parsed} unfolded={unfolded} cwd={approval.cwd} files={approval.files} />
+          ) : (
+            <Asked questions={questions} given={given} />
+          )}
           {failed.value !== null && !(failed.value instanceof ApiFailure && failed.value.status === 409) && (
             <p class="error-text" role="alert">
               {words(failed.value)}
@@ -296,7 +300,7 @@ export function ApprovalCard({
             </p>
           )}
           {questions === null ? (
-            <RequestBody request={parsed} unfolded={unfolded} />
+            <RequestBody request={parsed} unfolded={unfolded} cwd={approval.cwd} files={approval.files} />
           ) : (
             <Questions id={id} questions={questions} choices={choices} disabled={!mayControl.value || unanswerable !== null} />
           )}
@@ -308,7 +312,7 @@ export function ApprovalCard({
               <Ticked text={approval.cannot_allow} />
             </p>
           )}
-          <Facts approval={approval} />
+          <Facts approval={approval} body={parsed.body} />
           {unanswerable !== null ? (
             <p class="unanswerable">
               <Icon name="terminal" />
@@ -546,8 +550,10 @@ function Done({ approval, lost }: { approval: OpenApproval; lost: "allow" | "den
 }
 
 /** Facts the user should know in addition to the request itself. */
-function Facts({ approval }: { approval: OpenApproval }) {
-  const files = approval.files ?? [];
+function Facts({ approval, body }: { approval: OpenApproval; body: Body }) {
+  // The head of a file's changes names it and its size.
+  const named = body.kind === "changes" ? body.files.map(({ path }) => path) : [];
+  const files = (approval.files ?? []).filter(({ path }) => !named.includes(path));
   const policy = approval.policy ?? null;
   if (files.length === 0 && policy === null && approval.sandbox == null && approval.more_files !== true && approval.confidence === "high") return null;
   return (
@@ -559,10 +565,7 @@ function Facts({ approval }: { approval: OpenApproval }) {
             <ul>
               {files.map((file) => (
                 <li key={file.path}>
-                  <span class="path">
-                    <Shown text={file.path} strictness="exact" />
-                  </span>
-                  <span class="muted"> {file.size == null ? "does not exist" : bytes(file.size)}</span>
+                  <Path path={file.path} cwd={approval.cwd} /> <span class="muted">{sizeOf(file)}</span>
                 </li>
               ))}
               {approval.more_files === true && <li class="muted">and files that are not listed</li>}
