@@ -56,6 +56,38 @@ test("a press on the timeline shows the status of that moment and its claims", a
   await eventually("the table has every change", async () => (await page.locator(".timeline-table tbody tr").count()) >= changes.length);
 });
 
+test("the head and the explanation of a status agree, and lead to the finding that makes it so", async () => {
+  const { page } = visitor;
+  const stuck = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000261", "stuck");
+  const again = [{ bash: "npx eslint src/index.ts" }, { output: "1 problem" }];
+  stuck.transcribe([{ prompt: "Lint it" }, ...Array.from({ length: 12 }, () => again).flat()]);
+  await stuck.begin("Go on");
+  const asks = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000262", "asks");
+  await asks.begin("Ask");
+  void asks.ask("AskUserQuestion", { questions: [{ question: "Which?", options: [{ label: "A" }] }] }, "300");
+  await asks.pending();
+  for (const [agent, word] of [
+    [stuck, "Stuck"],
+    [asks, "Asks a question"],
+  ]) {
+    const { id } = await agent.known();
+    await page.goto(`${world.url}/s/${id}`);
+    await page.locator(".session-facts .state-word", { hasText: word }).waitFor();
+    await page.locator(".claims-status strong", { hasText: word }).waitFor();
+    // The word is not repeated as the reason.
+    assert.equal((await page.locator(".session-facts .state-word").innerText()).toLowerCase().match(/stuck|question/g).length, 1);
+  }
+  await page.goto(`${world.url}/s/${(await stuck.known()).id}`);
+  await page
+    .locator(".claims")
+    .getByText(/makes it so: .*npx eslint/)
+    .waitFor();
+  await page.locator(".claims").getByRole("link", { name: "Loop" }).click();
+  const finding = page.locator(".finding:target", { hasText: "npx eslint" });
+  await finding.waitFor();
+  assert.ok(await finding.evaluate((element) => element.getBoundingClientRect().top >= 0 && element.getBoundingClientRect().bottom <= innerHeight));
+});
+
 test("what the agent does appears while the page is open", async () => {
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000201", "live");
   agent.transcribe([{ prompt: "Count to three" }]);

@@ -21,7 +21,7 @@ export function StateWord({ row, reason = true }: { row: Row; reason?: boolean }
     <span class={`state-word ${TONES[sign]}`}>
       <SignShape sign={sign} />
       <span>{WORDS[sign]}</span>
-      {reason && status.reason !== null && status.reason !== "quiet" && <span class="reason">{REASONS[status.reason]}</span>}
+      {reason && status.reason !== null && status.reason !== "quiet" && status.reason !== sign && <span class="reason">{REASONS[status.reason]}</span>}
       {unsure && <Confidence level={status.confidence} />}
     </span>
   );

@@ -6,14 +6,15 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { call, words } from "../api/client";
 import { FINDING_KINDS, type Finding, type MarkedSession, type Prompt, type Run } from "../api/routes";
-import { all, branchesOf, childrenOf, descendantsOf, type Row, restarts, row } from "../live/store";
+import type { Cause } from "../live/need";
+import { all, branchesOf, causeFor, childrenOf, descendantsOf, type Row, restarts, row } from "../live/store";
 import { mayControl } from "../me";
 import { Command } from "../parts/copy";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
 import { Icon, SignShape } from "../parts/icons";
 import { useLoad } from "../parts/load";
 import { rolledUp, Since, signOf, Title } from "../parts/sessions";
-import { Shown } from "../parts/text";
+import { Shown, Ticked } from "../parts/text";
 import { counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
 import { STATES, spaced } from "../text/names";
 import { titleOf } from "../text/title";
@@ -35,16 +36,43 @@ export function Panel({ title, count, children, open = true }: { title: string; 
 
 /** Why the status is what it is. */
 export function Why({ id }: { id: string }) {
-  const status = row(id)?.session.value.status;
+  const known = row(id);
+  const status = known?.session.value.status;
+  const need = known?.need.value;
   const { state, again } = useLoad(
     (abort) => call("GET /api/v1/sessions/{id}/status", { path: { id }, signal: abort }),
     [id, status?.since, status?.state, status?.reason],
   );
   const { value, cause } = state.value;
+  const why = known === undefined ? null : causeFor(known);
+  const needing = known === undefined || need == null ? null : { sign: need.need, since: need.since, cause: why && <CauseLine cause={why} of={id} /> };
   return (
     <Panel title="Why this status">
-      {cause !== null ? <Failed cause={cause} retry={again} /> : value === null ? <Loading lines={3} /> : <Claims found={value} />}
+      {cause !== null ? <Failed cause={cause} retry={again} /> : value === null ? <Loading lines={3} /> : <Claims found={value} needing={needing} />}
     </Panel>
+  );
+}
+
+/** What makes a session need something, with a link to it. */
+function CauseLine({ cause, of }: { cause: Cause; of: string }) {
+  if ("child" in cause) {
+    return (
+      <>
+        Its sub-agent{" "}
+        <a href={`/s/${cause.child.id}`}>
+          <Title of={cause.child} />
+        </a>{" "}
+        makes it so.
+      </>
+    );
+  }
+  const { id, kind, approval_id, session_id, what } = cause.finding;
+  const place = session_id !== of ? `/s/${session_id}` : approval_id != null ? `/approvals/${approval_id}` : `#finding-${id}`;
+  return (
+    <>
+      The finding <a href={place}>{FINDING_KINDS[kind].title}</a>
+      {session_id !== of && " of a sub-agent"} makes it so: <Ticked text={what} />
+    </>
   );
 }
 
@@ -64,7 +92,7 @@ export function Findings({ known, decided }: { known: Row; decided: string[] }) 
     <Panel title="Findings" count={findings.length}>
       <ul class="findings">
         {findings.map((finding) => (
-          <li key={finding.id} class={`finding severity-${finding.severity}`}>
+          <li key={finding.id} id={`finding-${finding.id}`} class={`finding severity-${finding.severity}`}>
             <p>
               <strong>{FINDING_KINDS[finding.kind].title}</strong> <span class="muted small">{finding.severity}</span>
               {finding.count > 1 && <span class="chip">{finding.count}×</span>}

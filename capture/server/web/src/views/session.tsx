@@ -143,7 +143,7 @@ export function SessionPage({ id: named }: { id: string }) {
             <div class="session-facts">
               <StateWord row={known} />
               <span>
-                for <Since time={session.status.since} />
+                for <Since time={known.need.value?.since ?? session.status.since} />
               </span>
               <span>
                 {AGENTS[session.provider]}
