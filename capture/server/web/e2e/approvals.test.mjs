@@ -34,6 +34,22 @@ test("a command is shown whole and allowed once", async () => {
   await card.getByText(/^Allowed/).waitFor();
 });
 
+test("the length of a command is its own, without what the agent says about it", async () => {
+  const command = `touch ${"x".repeat(420)}`;
+  const told = agent.ask("Bash", { command, description: `As you asked.\n${"Really. ".repeat(20)}` });
+  const card = cardOf(visitor.page, await agent.pending());
+  assert.equal(await card.locator(".census").innerText(), `1 line · ${command.length} characters`);
+  await ready(deny(card));
+  await deny(card).click();
+  await told;
+  const short = agent.ask("Bash", { command: "touch y", description: "Really. ".repeat(80) });
+  const second = cardOf(visitor.page, await agent.pending());
+  await ready(deny(second));
+  assert.equal(await second.locator(".census").count(), 0);
+  await deny(second).click();
+  await short;
+});
+
 test("a request of any length is shown whole, or says how much of it is missing and cannot be allowed", async () => {
   const long = (bytes) => `echo start\n${"x=1\n".repeat(bytes / 4)}rm -rf ~ # the-end`;
   for (const [tool, field] of [

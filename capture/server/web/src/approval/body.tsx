@@ -52,7 +52,7 @@ export function RequestBody({ request, unfolded, cwd, files = [] }: { request: R
       {body.kind === "other" && body.text !== "" && <CommandText text={body.text} />}
       {body.kind === "other" && !body.whole && <p class="muted small">This is what the agent’s screen shows; there may be more.</p>}
       <Rest rest={rest} />
-      {body.kind !== "excerpt" && <Census text={readable(request)} />}
+      {body.kind !== "excerpt" && <Census request={request} />}
     </div>
   );
 }
@@ -108,9 +108,10 @@ function Excerpt({ beginning, end, kept, bytes }: { beginning: string; end: stri
   );
 }
 
-/** Describes what is not visible at a glance. */
-function Census({ text }: { text: string }) {
-  const { hidden, foreign, lines, characters } = census(text);
+/** Describes what is not visible at a glance: hidden characters anywhere, and how long the text is that would run. */
+function Census({ request }: { request: Request }) {
+  const { hidden, foreign } = census(readable(request));
+  const { lines, characters } = census(request.body.kind === "command" ? request.body.text : readable(request));
   const warns = hidden > 0 || foreign > 0;
   if (!warns && characters < 400 && lines < 8) return null;
   return (
