@@ -266,3 +266,24 @@ test("a phone shows the conversation and the details one after the other", async
   await page.getByRole("region", { name: "Timeline" }).waitFor();
   await phone.close();
 });
+
+test("a phone says where a request can be answered", async () => {
+  const here = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000271", "here");
+  await here.begin("Here");
+  void here.ask("Bash", { command: "touch here" }, "300");
+  await here.pending();
+  const away = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000272", "away");
+  await away.begin("Away");
+  await away.hook("Notification", { message: "Claude needs your permission to use Bash", notification_type: "permission_prompt" });
+  const { id: asked } = await away.pending((approval) => approval.unanswerable != null);
+  const phone = await Visitor.paired(browser, world, "control", { phone: true });
+  const page = await phone.open(`/s/${(await here.known()).id}`);
+  await page.getByRole("link", { name: "A request waits for your decision" }).waitFor();
+  await page.goto(`${world.url}/s/${(await away.known()).id}`);
+  await page.getByRole("link", { name: "A request waits in the agent" }).tap();
+  await page.waitForURL(`**/approvals/${asked}`);
+  const card = page.locator(`[data-approval="${asked}"]`);
+  await card.getByText(/no hook waits/).waitFor();
+  assert.equal(await card.getByText("This is what the agent’s screen shows").count(), 0, "it shows nothing of it");
+  await phone.close();
+});

@@ -50,7 +50,7 @@ export function RequestBody({ request, unfolded, cwd, files = [] }: { request: R
       {body.kind === "url" && <CommandText text={body.url} />}
       {body.kind === "excerpt" && <Excerpt {...body} />}
       {body.kind === "other" && body.text !== "" && <CommandText text={body.text} />}
-      {body.kind === "other" && !body.whole && <p class="muted small">This is what the agent’s screen shows; there may be more.</p>}
+      {body.kind === "other" && body.text !== "" && !body.whole && <p class="muted small">This is what the agent’s screen shows; there may be more.</p>}
       <Rest rest={rest} />
       {body.kind !== "excerpt" && <Census request={request} />}
     </div>

@@ -238,12 +238,23 @@ function useRun(id: string | null, ended: boolean): Run | null {
 /** Whether a session is controlled by commands, because it has no terminal to type into. */
 const takesCommands = (run: Run): boolean => run.state === "running" && !run.terminal && (run.takes ?? []).length > 0;
 
-/** On a small screen, requests are on a separate page. */
+const isAnswerable = ({ unanswerable, state }: OpenApproval): boolean => unanswerable == null && state === "pending";
+
+/** On a small screen, requests are on a separate page. Those that only the agent can answer are counted if there is no
+ * other. */
 function PendingLink({ approvals }: { approvals: OpenApproval[] }) {
+  // The stream does not say whether a request can be answered here.
+  const { state } = useLoad(
+    async (abort) => (await Promise.all(approvals.map(({ id }) => call("GET /api/v1/approvals/{id}", { path: { id }, signal: abort })))).filter(isAnswerable),
+    [approvals.map(({ id, revision }) => `${id} ${revision}`).join()],
+  );
+  const here = state.value.value;
+  const shown = here === null || here.length === 0 ? approvals : here;
+  const place = here === null ? "" : here.length === 0 ? " in the agent" : " for your decision";
   return (
-    <a class="pending-link" href={`/approvals/${approvals[0]?.id ?? ""}`}>
+    <a class="pending-link" href={`/approvals/${shown[0]?.id ?? ""}`}>
       <SignShape sign="approval" />
-      <span>{approvals.length === 1 ? "A request waits for your decision" : `${approvals.length} requests wait for your decision`}</span>
+      <span>{shown.length === 1 ? `A request waits${place}` : `${shown.length} requests wait${place}`}</span>
       <Icon name="right" />
     </a>
   );
