@@ -246,8 +246,15 @@ test("a decided card keeps what was decided", async () => {
   await ready(allow(card));
   await allow(card).click();
   await told;
-  await card.getByText(/^Allowed/).waitFor();
+  await card.getByText(/^Allowed by a person on this device at \d\d:\d\d$/).waitFor();
+  await card.getByText("touch kept").waitFor();
+  assert.ok((await card.boundingBox()).height < 60, "it is one line");
+  await card.getByRole("button", { name: "Show the request" }).click();
   assert.equal((await card.locator("pre.exact").innerText()).trim(), "touch kept");
+  assert.match(await card.locator(".card-wait").innerText(), /^waited \d+ s$/);
+  assert.equal(await card.locator(".card-wait time").count(), 0, "its clock has stopped");
+  await card.getByRole("button", { name: "Hide the request" }).click();
+  assert.ok((await card.boundingBox()).height < 60);
 });
 
 /** Whether the focus is on a card or on a card's decision buttons. */
