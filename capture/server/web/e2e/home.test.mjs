@@ -50,6 +50,29 @@ test("sessions that need a person come first, in the server's order", async () =
   await visitor.close();
 });
 
+test("on a phone no word of a state is cut without an ellipsis", async () => {
+  const visitor = await Visitor.paired(browser, world, "control", { phone: true });
+  const { page } = visitor;
+  for (const width of [390, 320]) {
+    await page.setViewportSize({ width, height: 844 });
+    await rows(page).first().waitFor();
+    await page.locator(".cell-place .ellipsis:first-child").evaluateAll((names) => {
+      for (const name of names) name.textContent = "a-directory-with-a-very-long-name";
+    });
+    const cut = await page.locator(".cell-state, .cell-state *, .cell-place *").evaluateAll((elements) =>
+      elements
+        .filter((element) => {
+          const { overflowX, textOverflow } = getComputedStyle(element);
+          return element.scrollWidth > element.clientWidth + 1 && overflowX === "hidden" && textOverflow !== "ellipsis";
+        })
+        .map((element) => `${element.className} ${element.textContent}`)
+        .filter((words) => !words.startsWith("visually-hidden")),
+    );
+    assert.deepEqual(cut, [], `${width}`);
+  }
+  await visitor.close();
+});
+
 test("a key leads to the next session that needs a person, and back", async () => {
   const visitor = await Visitor.paired(browser, world);
   const { page } = visitor;
