@@ -854,7 +854,7 @@ test("only requests in view are asked for again", async () => {
   assert.equal(asked, 0, "nothing is read that nobody sees");
   await cardOf(page, { id }).scrollIntoViewIfNeeded();
   await cardOf(page, { id })
-    .getByText(/no hook waits/)
+    .getByText(/no hook waits/i)
     .waitFor();
   await eventually("it is asked whether it can be answered now", () => asked >= 2);
   await page.close();

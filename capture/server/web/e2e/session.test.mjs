@@ -84,7 +84,8 @@ test("the head and the explanation of a status agree, and lead to the finding th
     .waitFor();
   await page.locator(".claims").getByRole("link", { name: "Loop" }).click();
   const finding = page.locator(".finding:target", { hasText: "npx eslint" });
-  await finding.waitFor();
+  await finding.locator("code", { hasText: "npx eslint" }).waitFor();
+  assert.ok(!(await finding.innerText()).includes("`"));
   assert.ok(await finding.evaluate((element) => element.getBoundingClientRect().top >= 0 && element.getBoundingClientRect().bottom <= innerHeight));
 });
 
@@ -283,7 +284,7 @@ test("a phone says where a request can be answered", async () => {
   await page.getByRole("link", { name: "A request waits in the agent" }).tap();
   await page.waitForURL(`**/approvals/${asked}`);
   const card = page.locator(`[data-approval="${asked}"]`);
-  await card.getByText(/no hook waits/).waitFor();
+  await card.getByText(/no hook waits/i).waitFor();
   assert.equal(await card.getByText("This is what the agent’s screen shows").count(), 0, "it shows nothing of it");
   await phone.close();
 });

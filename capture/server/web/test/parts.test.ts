@@ -227,6 +227,13 @@ test("matches of a search are marked by bytes", () => {
   );
 });
 
+test("what set colours in a terminal is left out of a snippet", () => {
+  const texts = (text: string, highlights: [number, number][] = []): string[] => pieces({ text, highlights }).map(({ text }) => text);
+  assert.deepEqual(texts("\x1b[31mFAIL\x1b[0m now"), ["FAIL now"]);
+  assert.deepEqual(texts("[31mFAIL [0m a.ts", [[4, 8]]), ["FAIL", "  a.ts"]);
+  for (const kept of ["a[m] = b[0]", "it took [5m]", "[31 m", "[0]m"]) assert.deepEqual(texts(kept), [kept]);
+});
+
 test("all words of a search have to be there", () => {
   assert.equal(score("log parse", "Parser of logs") > 0, true);
   assert.equal(score("log missing", "Parser of logs"), 0);

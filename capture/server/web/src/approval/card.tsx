@@ -14,7 +14,7 @@ import { notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { Since, Title } from "../parts/sessions";
 import { Shown, Ticked } from "../parts/text";
-import { ago, counted, exactly, moment, relative } from "../text/format";
+import { ago, capital, counted, exactly, moment, relative } from "../text/format";
 import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
 import { visible } from "../text/visible";
@@ -354,7 +354,7 @@ export function ApprovalCard({
             <p class="unanswerable">
               <Icon name="terminal" />
               <span>
-                <Ticked text={unanswerable} />
+                <Ticked text={capital(unanswerable)} />
               </span>
             </p>
           ) : !mayControl.value ? (

@@ -5,7 +5,7 @@ import type { Rule, Standing, StatusAt } from "../api/routes";
 import { type Sign, SignShape, TONES, WORDS } from "../parts/icons";
 import { Confidence } from "../parts/sessions";
 import { Shown } from "../parts/text";
-import { exactly, moment } from "../text/format";
+import { capital, exactly, moment } from "../text/format";
 import { CONFIDENCE, REASONS, SOURCES, STATES } from "../text/names";
 
 const RULES: Record<Rule, string> = {
@@ -48,7 +48,7 @@ export function Claims({ found, needing = null }: { found: StatusAt; needing?: N
       {cause !== null && <p>{cause}</p>}
       <p class="muted small">
         {cause !== null && `Its own status: ${[STATES[status.state].toLowerCase(), reason].filter((part) => part !== null).join(", ")}. `}
-        {RULES[account.rule]} {CONFIDENCE[status.confidence].replace(/^./, (first) => first.toUpperCase())}.
+        {RULES[account.rule]} {capital(CONFIDENCE[status.confidence])}.
       </p>
       {account.claims.length > 0 && (
         <table>

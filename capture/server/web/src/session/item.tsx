@@ -124,7 +124,7 @@ export function ItemView({
           <Icon name="warning" size={15} />
           <span>
             <strong>{spaced(item.class)}</strong>
-            {item.code != null && ` (${item.code})`}: <Shown text={item.text} />
+            {item.code != null && item.code !== item.class && ` (${item.code})`}: <Shown text={item.text} />
           </span>
         </div>,
       );

@@ -13,9 +13,9 @@ import { Command } from "../parts/copy";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
 import { Icon, SignShape } from "../parts/icons";
 import { useLoad } from "../parts/load";
-import { rolledUp, Since, signOf, Title } from "../parts/sessions";
+import { quotes, rolledUp, Since, signOf, Title } from "../parts/sessions";
 import { Shown, Ticked } from "../parts/text";
-import { counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
+import { capital, counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
 import { STATES, spaced } from "../text/names";
 import { titleOf } from "../text/title";
 import { visible } from "../text/visible";
@@ -71,7 +71,7 @@ function CauseLine({ cause, of }: { cause: Cause; of: string }) {
   return (
     <>
       The finding <a href={place}>{FINDING_KINDS[kind].title}</a>
-      {session_id !== of && " of a sub-agent"} makes it so: <Ticked text={what} />
+      {session_id !== of && " of a sub-agent"} makes it so: {quotes(cause.finding) ? <Shown text={what} /> : <Ticked text={what} />}
     </>
   );
 }
@@ -97,11 +97,9 @@ export function Findings({ known, decided }: { known: Row; decided: string[] }) 
               <strong>{FINDING_KINDS[finding.kind].title}</strong> <span class="muted small">{finding.severity}</span>
               {finding.count > 1 && <span class="chip">{finding.count}×</span>}
             </p>
-            <p>
-              <WithSessions text={finding.what} />
-            </p>
+            <p>{quotes(finding) ? <WithSessions text={capital(finding.what)} /> : <Ticked text={capital(finding.what)} Plain={WithSessions} />}</p>
             <p class="muted small">
-              <WithSessions text={finding.why} /> · <Since time={finding.first_at} />
+              <Ticked text={capital(finding.why)} Plain={WithSessions} /> · <Since time={finding.first_at} />
             </p>
             {finding.state === "acknowledged" ? (
               <span class="muted small">acknowledged</span>

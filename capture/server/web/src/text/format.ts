@@ -110,5 +110,8 @@ export function within(path: string, directory: string | null): string {
   return isPlain ? short : path;
 }
 
+/** A text that begins with a capital letter. */
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** The last eight characters of an id, as capture prints ids. */
 export const shortId = (id: string): string => id.slice(-8);
