@@ -203,6 +203,8 @@ test("long texts are shown whole when they come into view, and no Markdown is re
   await page.goto(`${world.url}/s/${id}`);
   await conversation(page).getByText("After the code.").waitFor();
   assert.equal((await conversation(page).locator("pre").last().innerText()).match(/echo 1/g).length, 400, "a code fence is one block");
+  const [pre, copy] = await Promise.all(["pre", ".copy"].map((part) => conversation(page).locator(`.code-block ${part}`).last().boundingBox()));
+  assert.ok(pre.x + pre.width <= copy.x, "the button covers no code");
   await eventually("the list is whole", async () => {
     // Only visible parts are loaded.
     await conversation(page).evaluate((element) => (element.scrollTop = 0));
