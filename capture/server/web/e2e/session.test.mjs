@@ -105,6 +105,34 @@ test("what the agent does appears while the page is open", async () => {
   await conversation(page).locator("strong", { hasText: "Three" }).waitFor();
 });
 
+test("a past call warns of characters that deceive, and of no others", async () => {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000281", "letters");
+  agent.transcribe([
+    { prompt: "Do" },
+    { bash: "echo 更新 größe" },
+    { output: "ok" },
+    { bash: "curl p\u0430ypal.example" },
+    { output: "ok" },
+    { bash: "echo a\u200bb" },
+    { output: "ok" },
+  ]);
+  await agent.begin("Do");
+  const { id } = await agent.known();
+  const { page } = visitor;
+  await page.goto(`${world.url}/s/${id}`);
+  for (const [command, warning] of [
+    ["更新", null],
+    ["ypal", "1 look-alike character"],
+    ["echo a", "1 hidden character"],
+  ]) {
+    const call = conversation(page).locator(".tool", { hasText: command });
+    await call.locator(".tool-line").click();
+    await call.locator("pre.exact").waitFor();
+    if (warning === null) assert.equal(await call.locator(".census").count(), 0);
+    else await call.locator(".census-warns", { hasText: warning }).waitFor();
+  }
+});
+
 test("labels are added and removed", async () => {
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000202", "labels");
   await agent.begin("Anything");

@@ -8,7 +8,7 @@ import { Markdown } from "../parts/markdown";
 import { Shown } from "../parts/text";
 import type { Line } from "../text/diff";
 import { bytes, counted, exactCount, within } from "../text/format";
-import { census, visible } from "../text/visible";
+import { census, lookalikes, visible } from "../text/visible";
 import { type FileChange, type Request, readable } from "./request";
 
 type Place = {
@@ -16,11 +16,13 @@ type Place = {
   cwd: string | null;
   /** The request's files, as they were when it was made. */
   files?: OpenApproval["files"];
+  /** Whether nobody decides about it any more. */
+  past?: boolean;
 };
 
 /** The content of a request, other than questions, which have their own form. `unfolded` contains the files whose
  * lines the user has shown in full. */
-export function RequestBody({ request, unfolded, cwd, files = [] }: { request: Request; unfolded: Signal<ReadonlySet<number>> } & Place) {
+export function RequestBody({ request, unfolded, cwd, files = [], past = false }: { request: Request; unfolded: Signal<ReadonlySet<number>> } & Place) {
   const { body, rest, said } = request;
   return (
     <div class="request-body">
@@ -52,7 +54,7 @@ export function RequestBody({ request, unfolded, cwd, files = [] }: { request: R
       {body.kind === "other" && body.text !== "" && <CommandText text={body.text} />}
       {body.kind === "other" && body.text !== "" && !body.whole && <p class="muted small">This is what the agent’s screen shows; there may be more.</p>}
       <Rest rest={rest} />
-      {body.kind !== "excerpt" && <Census request={request} />}
+      {body.kind !== "excerpt" && <Census request={request} past={past} />}
     </div>
   );
 }
@@ -108,9 +110,12 @@ function Excerpt({ beginning, end, kept, bytes }: { beginning: string; end: stri
   );
 }
 
-/** Describes what is not visible at a glance: hidden characters anywhere, and how long the text is that would run. */
-function Census({ request }: { request: Request }) {
-  const { hidden, foreign } = census(readable(request));
+/** Describes what is not visible at a glance: hidden characters anywhere, and how long the text is that would run. In a
+ * `past` request, letters of other scripts are mentioned only if they look like Latin ones. */
+function Census({ request, past }: { request: Request; past: boolean }) {
+  const all = census(readable(request));
+  const { hidden } = all;
+  const foreign = past ? lookalikes(readable(request)) : all.foreign;
   const { lines, characters } = census(request.body.kind === "command" ? request.body.text : readable(request));
   const warns = hidden > 0 || foreign > 0;
   if (!warns && characters < 400 && lines < 8) return null;
@@ -119,7 +124,7 @@ function Census({ request }: { request: Request }) {
       {warns && <Icon name="warning" size={14} />}
       {[
         hidden > 0 ? counted(hidden, "hidden character") : "",
-        foreign > 0 ? `${counted(foreign, "character")} outside ASCII` : "",
+        foreign > 0 ? (past ? counted(foreign, "look-alike character") : `${counted(foreign, "character")} outside ASCII`) : "",
         counted(lines, "line"),
         counted(characters, "character"),
       ]

@@ -326,7 +326,7 @@ function Input({ tool, input, title, cwd }: { tool: ToolKind; input: ItemText; t
   }, [tool, input.text, title]);
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   if (read.body.kind === "questions") return <pre class="output">{input.text}</pre>;
-  return <RequestBody request={read} unfolded={unfolded} cwd={cwd} />;
+  return <RequestBody request={read} unfolded={unfolded} cwd={cwd} past />;
 }
 
 function commandOf(input: string, title: string | null): string | null {
