@@ -225,6 +225,27 @@ test("the palette says what is wrong with a query, and shows the hits of a sessi
   await visitor.close();
 });
 
+test("the palette begins with what needs a person most, under its whole title", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  const { items } = await world.api("/api/v1/attention");
+  const titles = await Promise.all(items.slice(0, 3).map(async ({ session_id }) => (await world.api(`/api/v1/sessions/${session_id}`)).title));
+  const deep = world.agent("claude", id(8), `deep/${"a-long-name-of-a-directory-".repeat(5)}`);
+  deep.transcribe([{ prompt: "Upgrade React from 18 to 19 in the storefront" }]);
+  await deep.begin("Upgrade React");
+  await page.keyboard.press("Control+k");
+  const labels = page.getByRole("option").locator(".palette-label");
+  await eventually("the most urgent are first", async () =>
+    (await labels.allInnerTexts()).slice(0, 3).every((label, index) => titles[index] === null || label === titles[index]),
+  );
+  await page.getByRole("combobox", { name: "Search sessions, pages and texts" }).fill("storefront");
+  const title = page.getByRole("option").locator(".palette-label", { hasText: "Upgrade React" }).first();
+  await title.waitFor();
+  assert.ok(await title.evaluate((element) => element.scrollWidth <= element.clientWidth), "its title is whole");
+  await visitor.close();
+});
+
 test("more hits are asked for once, however often they are chosen", async () => {
   const visitor = await Visitor.paired(browser, world);
   const { page } = visitor;
