@@ -215,6 +215,36 @@ test("on a phone no word of a session's head lies under a button", async () => {
   await visitor.close();
 });
 
+for (const phone of [false, true]) {
+  test(`what is shown stays in its place while a view loads${phone ? ", on a phone" : ""}`, async () => {
+    const visitor = await Visitor.paired(browser, world, "control", phone ? { phone } : { viewport: { width: 1280, height: 800 } });
+    // Answers arrive one after another.
+    let answers = 0;
+    await visitor.context.route("**/api/v1/**", async (route) => {
+      answers += 1;
+      await new Promise((resolve) => setTimeout(resolve, 60 + 40 * (answers % 5)));
+      await route.continue().catch(() => undefined);
+    });
+    for (const [name, path] of Object.entries(paths)) {
+      const page = await visitor.context.newPage();
+      await page.addInitScript(() => {
+        globalThis.moved = 0;
+        new PerformanceObserver((list) => list.getEntries().forEach((entry) => (globalThis.moved += entry.value))).observe({
+          type: "layout-shift",
+          buffered: true,
+        });
+      });
+      await page.goto(world.url + path);
+      await settled(page);
+      const moved = await page.evaluate(() => globalThis.moved);
+      assert.ok(moved <= 0.1, `${name}: ${moved.toFixed(3)}`);
+      await page.close();
+    }
+    await visitor.context.unrouteAll({ behavior: "ignoreErrors" });
+    await visitor.close();
+  });
+}
+
 test("nothing moves for those who want no motion", async () => {
   const visitor = await Visitor.paired(browser, world, "read", { reducedMotion: "reduce" });
   const { page } = visitor;

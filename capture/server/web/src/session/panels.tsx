@@ -22,9 +22,21 @@ import { visible } from "../text/visible";
 import { Claims } from "./claims";
 
 /** A panel at the side. */
-export function Panel({ title, count, children, open = true }: { title: string; count?: number; children: ComponentChildren; open?: boolean }) {
+export function Panel({
+  title,
+  count,
+  children,
+  open = true,
+  name = "",
+}: {
+  title: string;
+  count?: number;
+  children: ComponentChildren;
+  open?: boolean;
+  name?: string;
+}) {
   return (
-    <details class="side-panel" open={open}>
+    <details class={`side-panel ${name}`} open={open}>
       <summary>
         <h2>{title}</h2>
         {count !== undefined && <span class="count">{count}</span>}
@@ -33,6 +45,10 @@ export function Panel({ title, count, children, open = true }: { title: string; 
     </details>
   );
 }
+
+/** Stands for panels that are not read yet: what is below the explanation of the status is shown after that, so that
+ * nothing moves. */
+const Waiting = () => <div class="side-waits" />;
 
 /** Why the status is what it is. */
 export function Why({ id }: { id: string }) {
@@ -47,7 +63,8 @@ export function Why({ id }: { id: string }) {
   const why = known === undefined ? null : causeFor(known);
   const needing = known === undefined || need == null ? null : { sign: need.need, since: need.since, cause: why && <CauseLine cause={why} of={id} /> };
   return (
-    <Panel title="Why this status">
+    <Panel title="Why this status" name="why">
+      {value === null && cause === null && <Waiting />}
       {cause !== null ? <Failed cause={cause} retry={again} /> : value === null ? <Loading lines={3} /> : <Claims found={value} needing={needing} />}
     </Panel>
   );
@@ -201,7 +218,7 @@ export function Work({ id }: { id: string }) {
   const session = row(id)?.session.value;
   const { state } = useLoad((abort) => call("GET /api/v1/sessions/{id}/work", { path: { id }, signal: abort }), [id, session?.turns, session?.status.state]);
   const work = state.value.value;
-  if (work === null) return state.value.cause === null ? null : <Failed cause={state.value.cause} />;
+  if (work === null) return state.value.cause === null ? <Waiting /> : <Failed cause={state.value.cause} />;
   const files = Object.entries(work.files).sort(([, left], [, right]) => right - left);
   return (
     <>
@@ -248,7 +265,7 @@ export function Turns({ id, onTime }: { id: string; onTime: (time: string) => vo
     [id, count],
   );
   const turns = state.value.value?.turns ?? [];
-  if (turns.length === 0) return null;
+  if (turns.length === 0) return state.value.loading ? <Waiting /> : null;
   return (
     <Panel title="Turns" count={count} open={false}>
       <ol class="turns">
@@ -433,7 +450,7 @@ export function Prompts({ session, run }: { session: MarkedSession; run: Run | n
   }, [open.length]);
   // For a session that accepts commands, the input is below its conversation.
   const types = run?.terminal && run.state === "running";
-  if (!types && prompts.length === 0) return null;
+  if (!types && prompts.length === 0) return state.value.value === null && state.value.loading ? <Waiting /> : null;
   const queue = async (): Promise<void> => {
     failed.value = null;
     try {
