@@ -112,7 +112,12 @@ export function Findings({ known, decided }: { known: Row; decided: string[] }) 
           <li key={finding.id} id={`finding-${finding.id}`} class={`finding severity-${finding.severity}`}>
             <p>
               <strong>{FINDING_KINDS[finding.kind].title}</strong> <span class="muted small">{finding.severity}</span>
-              {finding.count > 1 && <span class="chip">{finding.count}×</span>}
+              {finding.count > 1 && (
+                <>
+                  {" "}
+                  <span class="chip">{finding.count}×</span>
+                </>
+              )}
             </p>
             <p>{quotes(finding) ? <WithSessions text={capital(finding.what)} /> : <Ticked text={capital(finding.what)} Plain={WithSessions} />}</p>
             <p class="muted small">
