@@ -73,6 +73,24 @@ test("on a phone no word of a state is cut without an ellipsis", async () => {
   await visitor.close();
 });
 
+test("the toolbar stays in its place, whichever sessions are shown", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  const place = () =>
+    page
+      .locator(".toolbar .select")
+      .first()
+      .evaluate((element) => element.getBoundingClientRect().left);
+  const before = await place();
+  for (const name of ["All", "Archived", "Active"]) {
+    await page.getByRole("button", { name, exact: true }).click();
+    await page.locator("[aria-pressed=true]", { hasText: name }).waitFor();
+    assert.equal(await place(), before, name);
+  }
+  await visitor.close();
+});
+
 test("a key leads to the next session that needs a person, and back", async () => {
   const visitor = await Visitor.paired(browser, world);
   const { page } = visitor;
