@@ -73,6 +73,22 @@ test("on a phone no word of a state is cut without an ellipsis", async () => {
   await visitor.close();
 });
 
+test("a filter that leaves nothing can be cleared, and names keys only where there are some", async () => {
+  for (const phone of [false, true]) {
+    const visitor = await Visitor.paired(browser, world, "control", { phone });
+    const { page } = visitor;
+    await rows(page).first().waitFor();
+    await page.getByLabel("Filter the sessions").fill("nothing like this");
+    await page.getByRole("heading", { name: "No session matches" }).waitFor();
+    assert.equal(await page.locator(".empty kbd").isVisible(), !phone);
+    await page.getByRole("button", { name: "Clear the filter" }).click();
+    await rows(page).first().waitFor();
+    assert.equal(await page.getByLabel("Filter the sessions").inputValue(), "");
+    assert.equal(new URL(page.url()).search, "");
+    await visitor.close();
+  }
+});
+
 test("the toolbar stays in its place, whichever sessions are shown", async () => {
   const visitor = await Visitor.paired(browser, world);
   const { page } = visitor;
