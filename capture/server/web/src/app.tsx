@@ -1,11 +1,11 @@
 // The frame around every page: navigation, connection state, keys, and the page itself.
 
-import { computed, useComputed, useSignalEffect } from "@preact/signals";
+import { computed, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { paired } from "./api/client";
 import { listenToKeys } from "./keys";
-import { approvals, needing, now, reconnect, row } from "./live/store";
-import { behind, connection, heardAt } from "./live/stream";
+import { approvals, needing, outdated, reconnect, row } from "./live/store";
+import { behind, connection } from "./live/stream";
 import { identify, me, meFailed } from "./me";
 import { Dialogs, open } from "./parts/dialogs";
 import { Failed, Loading, Notices } from "./parts/feedback";
@@ -172,19 +172,13 @@ function ConnectionState() {
   );
 }
 
-/** Warns that the displayed data may be old; not while the stream is live, and not for a short break. */
+/** Warns that the displayed data may be old. */
 function ConnectionBanner() {
-  const age = useComputed(() => {
-    const state = connection.value;
-    if (state === "live" || heardAt.value === 0) return null;
-    const since = now.value - heardAt.value;
-    return state === "stale" || since > 5_000 ? Math.max(since, 0) : null;
-  });
-  if (age.value === null) return null;
+  if (outdated.value === null) return null;
   return (
     <div class="banner" role="alert">
       <Icon name="warning" />
-      <span>Not connected. What is shown is {ago(age.value)} old and may have changed; decisions are not possible until the connection is back.</span>
+      <span>Not connected. What is shown is {ago(outdated.value)} old and may have changed; decisions are not possible until the connection is back.</span>
       <button type="button" class="button small" onClick={reconnect}>
         Connect now
       </button>

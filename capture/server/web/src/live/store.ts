@@ -5,7 +5,7 @@ import { batch, computed, effect, type ReadonlySignal, type Signal, signal } fro
 import type { ConversationPage, Event, Finding, MarkedSession, Marks, OpenApproval } from "../api/routes";
 import { groupBy } from "../text/collect";
 import { type Cause, causeOf, type Needed, needOf, type Watched } from "./need";
-import { connection, type Message, Stream } from "./stream";
+import { connection, heardAt, type Message, Stream } from "./stream";
 
 export type { ConversationPage };
 
@@ -30,6 +30,14 @@ export const approvals = signal<ReadonlyMap<string, OpenApproval>>(new Map());
 export const closed = signal<ReadonlyMap<string, OpenApproval>>(new Map());
 /** The page's clock, updated regularly. */
 export const now = signal(Date.now());
+
+/** Age of the displayed data if it may be old, ms; `null` while the stream is live, and for a short break. */
+export const outdated = computed(() => {
+  const state = connection.value;
+  if (state === "live" || heardAt.value === 0) return null;
+  const since = now.value - heardAt.value;
+  return state === "stale" || since > 5_000 ? Math.max(since, 0) : null;
+});
 
 /** All known sessions. */
 export function all(): Row[] {

@@ -37,12 +37,13 @@ export function DevicesPage() {
       notify(`This device may change rules until ${clock(elevated_until)}`);
     });
   }, []);
-  // Whether the server sends notices; unknown if that could not be read.
-  const notices = useLoad(offered, []).state.value;
-  const devices = useLoad((abort) => call("GET /api/v1/devices", { signal: abort }), []);
-  const { value, cause } = devices.state.value;
+  const { state, again } = useLoad(async (abort) => {
+    const [{ devices }, isOffered] = await Promise.all([call("GET /api/v1/devices", { signal: abort }), offered().catch(() => null)]);
+    return { devices, isOffered };
+  }, []);
+  const { value, cause } = state.value;
   // Nothing is shown below what is not read yet, so that nothing moves.
-  if ((value === null && cause === null) || (notices.value === null && notices.cause === null)) {
+  if (value === null && cause === null) {
     return (
       <div class="column devices">
         <h1 tabIndex={-1}>Devices</h1>
@@ -53,9 +54,9 @@ export function DevicesPage() {
   return (
     <div class="column devices">
       <h1 tabIndex={-1}>Devices</h1>
-      {value === null ? <Failed cause={cause} retry={devices.again} /> : <Devices devices={value.devices} again={devices.again} />}
+      {value === null ? <Failed cause={cause} retry={again} /> : <Devices devices={value.devices} again={again} />}
       <Pairing />
-      <Notices isOffered={notices.value} />
+      {value !== null && <Notices isOffered={value.isOffered} />}
       <Appearance />
       <Keyboard />
       <p class="muted small">
@@ -134,6 +135,7 @@ function Pairing() {
   );
 }
 
+/** `isOffered`: whether the server sends notices; `null` if that could not be read. */
 function Notices({ isOffered }: { isOffered: boolean | null }) {
   const state = useSignal<"unknown" | "on" | "off" | "not offered">(isOffered === false ? "not offered" : "unknown");
   const failed = useSignal<unknown>(null);
