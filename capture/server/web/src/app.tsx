@@ -8,7 +8,7 @@ import { approvals, needing, outdated, reconnect, row } from "./live/store";
 import { behind, connection } from "./live/stream";
 import { identify, me, meFailed } from "./me";
 import { Dialogs, open } from "./parts/dialogs";
-import { Failed, Loading, Notices } from "./parts/feedback";
+import { Empty, Failed, Loading, Notices } from "./parts/feedback";
 import { Icon, type IconName } from "./parts/icons";
 import { type Page, route } from "./router";
 import { ago, counted } from "./text/format";
@@ -88,10 +88,17 @@ function Shown({ page }: { page: Page }) {
     case "missing":
       return (
         <div class="column">
-          <h1 tabIndex={-1}>Page not found</h1>
-          <p>
-            <a href="/">Show all sessions</a>
-          </p>
+          <h1 class="visually-hidden" tabIndex={-1}>
+            Page not found
+          </h1>
+          <Empty icon="search" title="Page not found">
+            <p>The address leads nowhere. Compare it with where you have it from.</p>
+            <p>
+              <a class="button" href="/">
+                Show the sessions
+              </a>
+            </p>
+          </Empty>
         </div>
       );
   }
