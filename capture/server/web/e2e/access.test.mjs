@@ -188,6 +188,28 @@ test("a finger hits everything that can be pressed", async () => {
   assert.deepEqual(found, []);
 });
 
+test("a pointer has at least 24 pixels for everything that stands alone", async () => {
+  const visitor = await Visitor.paired(browser, world, "control", { viewport: { width: 1280, height: 900 } });
+  const found = [];
+  for (const [name, path] of Object.entries(paths)) {
+    const page = await visitor.open(path);
+    await settled(page);
+    const small = await page.evaluate(() =>
+      [...document.querySelectorAll("a[href], button, select, summary, textarea, input:not([type=radio], [type=checkbox])")]
+        .filter((element) => {
+          const { width, height } = element.getBoundingClientRect();
+          const isInText = getComputedStyle(element).display === "inline";
+          return element.checkVisibility({ visibilityProperty: true }) && !isInText && !element.matches(".terminal-field") && Math.min(width, height) < 24;
+        })
+        .map((element) => `${element.className} ${element.textContent.trim().slice(0, 30)}`),
+    );
+    found.push(...small.map((what) => `${name}: ${what}`));
+    await page.close();
+  }
+  await visitor.close();
+  assert.deepEqual(found, []);
+});
+
 test("on a phone no word of a session's head lies under a button", async () => {
   const visitor = await Visitor.paired(browser, world, "control", { phone: true });
   const sessions = (await world.api("/api/v1/sessions?active=all&limit=100")).sessions;
