@@ -34,6 +34,7 @@ async function prepare() {
   void plain.ask("Bash", { command: "make lint-once" }, "300");
   for (const one of [agent, edits, asks, plain]) await one.pending();
   const { id } = await agent.known();
+  await world.api(`/api/v1/sessions/${id}/labels`, { labels: { reviewer: "somebody-with-a-long-name@a-long-domain.example" } }, "PUT");
   await world.play("claude/S12-subagent");
   world.spawn(["run", "--detach", "--name", "shell", "--size", "80x24", "--", "sh"]).stdin.end();
   const run = await eventually("the run is there", async () => (await world.api("/api/v1/runs")).runs[0]);
@@ -112,8 +113,16 @@ for (const width of [320, 390, 768, 1280, 3840]) {
     for (const [name, path] of Object.entries(paths)) {
       const page = await visitor.open(path);
       await settled(page);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
+      const fits = async (name) => {
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
+      };
+      await fits(name);
+      if (name === "session" && width < 1000) {
+        await page.getByRole("tab", { name: "Details" }).click();
+        await page.getByText("reviewer=").waitFor();
+        await fits("details");
+      }
       // These views fill the window and scroll inside it.
       if (width > 1000 && (name === "session" || name === "terminal")) {
         assert.equal(await page.evaluate(() => document.documentElement.scrollHeight - innerHeight), 0, `${name} is longer than the window`);
@@ -179,6 +188,28 @@ test("a finger hits everything that can be pressed", async () => {
   assert.deepEqual(found, []);
 });
 
+test("a pointer has at least 24 pixels for everything that stands alone", async () => {
+  const visitor = await Visitor.paired(browser, world, "control", { viewport: { width: 1280, height: 900 } });
+  const found = [];
+  for (const [name, path] of Object.entries(paths)) {
+    const page = await visitor.open(path);
+    await settled(page);
+    const small = await page.evaluate(() =>
+      [...document.querySelectorAll("a[href], button, select, summary, textarea, input:not([type=radio], [type=checkbox])")]
+        .filter((element) => {
+          const { width, height } = element.getBoundingClientRect();
+          const isInText = getComputedStyle(element).display === "inline";
+          return element.checkVisibility({ visibilityProperty: true }) && !isInText && !element.matches(".terminal-field") && Math.min(width, height) < 24;
+        })
+        .map((element) => `${element.className} ${element.textContent.trim().slice(0, 30)}`),
+    );
+    found.push(...small.map((what) => `${name}: ${what}`));
+    await page.close();
+  }
+  await visitor.close();
+  assert.deepEqual(found, []);
+});
+
 test("on a phone no word of a session's head lies under a button", async () => {
   const visitor = await Visitor.paired(browser, world, "control", { phone: true });
   const sessions = (await world.api("/api/v1/sessions?active=all&limit=100")).sessions;
@@ -205,6 +236,36 @@ test("on a phone no word of a session's head lies under a button", async () => {
   }
   await visitor.close();
 });
+
+for (const phone of [false, true]) {
+  test(`what is shown stays in its place while a view loads${phone ? ", on a phone" : ""}`, async () => {
+    const visitor = await Visitor.paired(browser, world, "control", phone ? { phone } : { viewport: { width: 1280, height: 800 } });
+    // Answers arrive one after another.
+    let answers = 0;
+    await visitor.context.route("**/api/v1/**", async (route) => {
+      answers += 1;
+      await new Promise((resolve) => setTimeout(resolve, 60 + 40 * (answers % 5)));
+      await route.continue().catch(() => undefined);
+    });
+    for (const [name, path] of Object.entries(paths)) {
+      const page = await visitor.context.newPage();
+      await page.addInitScript(() => {
+        globalThis.moved = 0;
+        new PerformanceObserver((list) => list.getEntries().forEach((entry) => (globalThis.moved += entry.value))).observe({
+          type: "layout-shift",
+          buffered: true,
+        });
+      });
+      await page.goto(world.url + path);
+      await settled(page);
+      const moved = await page.evaluate(() => globalThis.moved);
+      assert.ok(moved <= 0.1, `${name}: ${moved.toFixed(3)}`);
+      await page.close();
+    }
+    await visitor.context.unrouteAll({ behavior: "ignoreErrors" });
+    await visitor.close();
+  });
+}
 
 test("nothing moves for those who want no motion", async () => {
   const visitor = await Visitor.paired(browser, world, "read", { reducedMotion: "reduce" });

@@ -34,6 +34,22 @@ test("a command is shown whole and allowed once", async () => {
   await card.getByText(/^Allowed/).waitFor();
 });
 
+test("the length of a command is its own, without what the agent says about it", async () => {
+  const command = `touch ${"x".repeat(420)}`;
+  const told = agent.ask("Bash", { command, description: `As you asked.\n${"Really. ".repeat(20)}` });
+  const card = cardOf(visitor.page, await agent.pending());
+  assert.equal(await card.locator(".census").innerText(), `1 line · ${command.length} characters`);
+  await ready(deny(card));
+  await deny(card).click();
+  await told;
+  const short = agent.ask("Bash", { command: "touch y", description: "Really. ".repeat(80) });
+  const second = cardOf(visitor.page, await agent.pending());
+  await ready(deny(second));
+  assert.equal(await second.locator(".census").count(), 0);
+  await deny(second).click();
+  await short;
+});
+
 test("a request of any length is shown whole, or says how much of it is missing and cannot be allowed", async () => {
   const long = (bytes) => `echo start\n${"x=1\n".repeat(bytes / 4)}rm -rf ~ # the-end`;
   for (const [tool, field] of [
@@ -114,6 +130,41 @@ test("the words of a question are on the screen, whatever its header, and widen 
   await visitor.page.setViewportSize(size);
 });
 
+test("the decisions of a request are in view in the page of its session, however long it is", async () => {
+  const { page } = visitor;
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const options = ["first", "second", "third", "fourth", "fifth"].map((label) => ({ label, description: `The ${label} of them.` }));
+  const asked = [
+    ["AskUserQuestion", { questions: [1, 2].map((number) => ({ question: `What about part ${number}?`, options })) }, "Send the answer"],
+    ["Bash", { command: "touch end", description: "As you asked. ".repeat(60) }, "Hold: allow once"],
+    ["Write", { file_path: `${agent.cwd}/a.txt`, content: "one line\n".repeat(60) }, "Hold: allow once"],
+  ];
+  for (const [tool, input, words] of asked) {
+    const told = agent.ask(tool, input);
+    const approval = await agent.pending();
+    await page.goto(`${world.url}/s/${approval.session_id}`);
+    const card = cardOf(page, approval);
+    await eventually("the request is read", async () => (await allow(card).innerText()) === words);
+    for (const top of [0, 100_000]) {
+      await card.evaluate((element, top) => element.scrollTo(0, top), top);
+      for (const button of [allow(card), deny(card)])
+        assert.ok(
+          await button.evaluate((element) => {
+            const { left, top, bottom } = element.getBoundingClientRect();
+            return bottom <= innerHeight && [top + 2, bottom - 2].every((y) => element.contains(document.elementFromPoint(left + 9, y)));
+          }),
+          `${tool}, scrolled to ${top}`,
+        );
+    }
+    assert.ok(await card.evaluate((element) => element.hasAttribute("data-scrolls")), "it shows that there is more");
+    await eventually("it can be decided", async () => (await deny(card).getAttribute("aria-disabled")) === "false");
+    await deny(card).click();
+    assert.equal(decision(await told).behavior, "deny");
+  }
+  await page.setViewportSize(size);
+});
+
 test("a denial carries its reason", async () => {
   const told = agent.ask("Bash", { command: "npm install left-pad" });
   const card = cardOf(visitor.page, await agent.pending());
@@ -177,6 +228,12 @@ test("what could do harm has to be held", async () => {
   await visitor.page.keyboard.press("a");
   assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "pending");
   await button.hover();
+  for (const colorScheme of ["light", "dark"]) {
+    await visitor.page.emulateMedia({ colorScheme });
+    const [red, green, blue] = (await button.evaluate((element) => getComputedStyle(element).backgroundColor)).match(/\d+/g).map(Number);
+    assert.ok(red > green + 60 && red > blue + 60, `under the pointer it is not red: ${red} ${green} ${blue}`);
+  }
+  await visitor.page.emulateMedia({ colorScheme: null });
   await visitor.page.mouse.down();
   await card.getByText(/^Allowed/).waitFor();
   await visitor.page.mouse.up();
@@ -189,8 +246,15 @@ test("a decided card keeps what was decided", async () => {
   await ready(allow(card));
   await allow(card).click();
   await told;
-  await card.getByText(/^Allowed/).waitFor();
+  await card.getByText(/^Allowed by a person on this device at \d\d:\d\d$/).waitFor();
+  await card.getByText("touch kept").waitFor();
+  assert.ok((await card.boundingBox()).height < 60, "it is one line");
+  await card.getByRole("button", { name: "Show the request" }).click();
   assert.equal((await card.locator("pre.exact").innerText()).trim(), "touch kept");
+  assert.match(await card.locator(".card-wait").innerText(), /^waited \d+ s$/);
+  assert.equal(await card.locator(".card-wait time").count(), 0, "its clock has stopped");
+  await card.getByRole("button", { name: "Hide the request" }).click();
+  assert.ok((await card.boundingBox()).height < 60);
 });
 
 /** Whether the focus is on a card or on a card's decision buttons. */
@@ -584,8 +648,19 @@ test("an edit is shown as a difference", async () => {
   await card.locator(".diff-added", { hasText: "three" }).waitFor();
   await ready(deny(card));
   assert.equal(await allow(card).innerText(), "Allow once", "all of it is in sight: it is not held");
+  assert.equal(await card.locator("figcaption .path").innerText(), "a.txt", "its directory is in the head of the card");
+  assert.equal(await card.locator("figcaption .path").getAttribute("title"), `${agent.cwd}/a.txt`);
+  assert.ok(!(await card.innerText()).includes(`${agent.cwd}/a.txt`));
   await deny(card).click();
   assert.equal(decision(await told).behavior, "deny");
+
+  const outside = `${agent.cwd}/../elsewhere/a.txt`;
+  const other = agent.ask("Write", { file_path: outside, content: "one\n" });
+  const second = cardOf(visitor.page, await agent.pending());
+  await ready(deny(second));
+  assert.equal(await second.locator("figcaption .path").innerText(), outside, "a path that leaves its directory is whole");
+  await deny(second).click();
+  assert.equal(decision(await other).behavior, "deny");
 });
 
 test("a request that was answered elsewhere says so, and nothing is sent twice", async () => {
@@ -779,7 +854,7 @@ test("only requests in view are asked for again", async () => {
   assert.equal(asked, 0, "nothing is read that nobody sees");
   await cardOf(page, { id }).scrollIntoViewIfNeeded();
   await cardOf(page, { id })
-    .getByText(/no hook waits/)
+    .getByText(/no hook waits/i)
     .waitFor();
   await eventually("it is asked whether it can be answered now", () => asked >= 2);
   await page.close();

@@ -26,6 +26,26 @@ test("offline and back: the page says so, and shows what happened meanwhile", as
   await visitor.close();
 });
 
+test("without a connection, a view says so once, and reads the rest when it is back", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await state(page).filter({ hasText: "Live" }).waitFor();
+  await visitor.context.setOffline(true);
+  const banner = page.getByRole("alert").filter({ hasText: "Not connected" });
+  await banner.waitFor({ timeout: 30_000 });
+  for (const name of ["Overview", "Devices"]) {
+    await page.getByRole("link", { name }).first().click();
+    await page.getByText("Not read yet").first().waitFor();
+    assert.equal(await page.getByText("Not read yet").filter({ visible: true }).count(), 1, name);
+    assert.equal(await page.getByText(/cannot be reached/).count(), 0, name);
+  }
+  await visitor.context.setOffline(false);
+  await state(page).filter({ hasText: "Live" }).waitFor({ timeout: 30_000 });
+  await page.getByText("this device", { exact: true }).waitFor();
+  assert.equal(await page.getByText("Not read yet").count(), 0);
+  await visitor.close();
+});
+
 test("a server that is killed and started again is found again; without it nothing can be decided", async () => {
   const visitor = await Visitor.paired(browser, world);
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000302", "killed");

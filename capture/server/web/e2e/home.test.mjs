@@ -50,6 +50,63 @@ test("sessions that need a person come first, in the server's order", async () =
   await visitor.close();
 });
 
+test("on a phone no word of a state is cut without an ellipsis", async () => {
+  const visitor = await Visitor.paired(browser, world, "control", { phone: true });
+  const { page } = visitor;
+  for (const width of [390, 320]) {
+    await page.setViewportSize({ width, height: 844 });
+    await rows(page).first().waitFor();
+    await page.locator(".cell-place .ellipsis:first-child").evaluateAll((names) => {
+      for (const name of names) name.textContent = "a-directory-with-a-very-long-name";
+    });
+    const cut = await page.locator(".cell-state, .cell-state *, .cell-place *").evaluateAll((elements) =>
+      elements
+        .filter((element) => {
+          const { overflowX, textOverflow } = getComputedStyle(element);
+          return element.scrollWidth > element.clientWidth + 1 && overflowX === "hidden" && textOverflow !== "ellipsis";
+        })
+        .map((element) => `${element.className} ${element.textContent}`)
+        .filter((words) => !words.startsWith("visually-hidden")),
+    );
+    assert.deepEqual(cut, [], `${width}`);
+  }
+  await visitor.close();
+});
+
+test("a filter that leaves nothing can be cleared, and names keys only where there are some", async () => {
+  for (const phone of [false, true]) {
+    const visitor = await Visitor.paired(browser, world, "control", { phone });
+    const { page } = visitor;
+    await rows(page).first().waitFor();
+    await page.getByLabel("Filter the sessions").fill("nothing like this");
+    await page.getByRole("heading", { name: "No session matches" }).waitFor();
+    assert.equal(await page.locator(".empty kbd").isVisible(), !phone);
+    await page.getByRole("button", { name: "Clear the filter" }).click();
+    await rows(page).first().waitFor();
+    assert.equal(await page.getByLabel("Filter the sessions").inputValue(), "");
+    assert.equal(new URL(page.url()).search, "");
+    await visitor.close();
+  }
+});
+
+test("the toolbar stays in its place, whichever sessions are shown", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  const place = () =>
+    page
+      .locator(".toolbar .select")
+      .first()
+      .evaluate((element) => element.getBoundingClientRect().left);
+  const before = await place();
+  for (const name of ["All", "Archived", "Active"]) {
+    await page.getByRole("button", { name, exact: true }).click();
+    await page.locator("[aria-pressed=true]", { hasText: name }).waitFor();
+    assert.equal(await place(), before, name);
+  }
+  await visitor.close();
+});
+
 test("a key leads to the next session that needs a person, and back", async () => {
   const visitor = await Visitor.paired(browser, world);
   const { page } = visitor;
@@ -199,6 +256,27 @@ test("the palette says what is wrong with a query, and shows the hits of a sessi
   await eventually("all hits are shown", async () => (await page.getByRole("option").filter({ hasText: "zebra number" }).count()) === found.hits.length);
   await page.getByRole("option").filter({ hasText: "zebra number" }).last().click();
   await page.waitForURL(/\/s\/.+[?]at=\d+/);
+  await visitor.close();
+});
+
+test("the palette begins with what needs a person most, under its whole title", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  const { items } = await world.api("/api/v1/attention");
+  const titles = await Promise.all(items.slice(0, 3).map(async ({ session_id }) => (await world.api(`/api/v1/sessions/${session_id}`)).title));
+  const deep = world.agent("claude", id(8), `deep/${"a-long-name-of-a-directory-".repeat(5)}`);
+  deep.transcribe([{ prompt: "Upgrade React from 18 to 19 in the storefront" }]);
+  await deep.begin("Upgrade React");
+  await page.keyboard.press("Control+k");
+  const labels = page.getByRole("option").locator(".palette-label");
+  await eventually("the most urgent are first", async () =>
+    (await labels.allInnerTexts()).slice(0, 3).every((label, index) => titles[index] === null || label === titles[index]),
+  );
+  await page.getByRole("combobox", { name: "Search sessions, pages and texts" }).fill("storefront");
+  const title = page.getByRole("option").locator(".palette-label", { hasText: "Upgrade React" }).first();
+  await title.waitFor();
+  assert.ok(await title.evaluate((element) => element.scrollWidth <= element.clientWidth), "its title is whole");
   await visitor.close();
 });
 

@@ -56,6 +56,39 @@ test("a press on the timeline shows the status of that moment and its claims", a
   await eventually("the table has every change", async () => (await page.locator(".timeline-table tbody tr").count()) >= changes.length);
 });
 
+test("the head and the explanation of a status agree, and lead to the finding that makes it so", async () => {
+  const { page } = visitor;
+  const stuck = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000261", "stuck");
+  const again = [{ bash: "npx eslint src/index.ts" }, { output: "1 problem" }];
+  stuck.transcribe([{ prompt: "Lint it" }, ...Array.from({ length: 12 }, () => again).flat()]);
+  await stuck.begin("Go on");
+  const asks = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000262", "asks");
+  await asks.begin("Ask");
+  void asks.ask("AskUserQuestion", { questions: [{ question: "Which?", options: [{ label: "A" }] }] }, "300");
+  await asks.pending();
+  for (const [agent, word] of [
+    [stuck, "Stuck"],
+    [asks, "Asks a question"],
+  ]) {
+    const { id } = await agent.known();
+    await page.goto(`${world.url}/s/${id}`);
+    await page.locator(".session-facts .state-word", { hasText: word }).waitFor();
+    await page.locator(".claims-status strong", { hasText: word }).waitFor();
+    // The word is not repeated as the reason.
+    assert.equal((await page.locator(".session-facts .state-word").innerText()).toLowerCase().match(/stuck|question/g).length, 1);
+  }
+  await page.goto(`${world.url}/s/${(await stuck.known()).id}`);
+  await page
+    .locator(".claims")
+    .getByText(/makes it so: .*npx eslint/)
+    .waitFor();
+  await page.locator(".claims").getByRole("link", { name: "Loop" }).click();
+  const finding = page.locator(".finding:target", { hasText: "npx eslint" });
+  await finding.locator("code", { hasText: "npx eslint" }).waitFor();
+  assert.ok(!(await finding.innerText()).includes("`"));
+  assert.ok(await finding.evaluate((element) => element.getBoundingClientRect().top >= 0 && element.getBoundingClientRect().bottom <= innerHeight));
+});
+
 test("what the agent does appears while the page is open", async () => {
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000201", "live");
   agent.transcribe([{ prompt: "Count to three" }]);
@@ -70,6 +103,34 @@ test("what the agent does appears while the page is open", async () => {
   });
   await conversation(page).locator(".tool-line", { hasText: "seq 3" }).waitFor();
   await conversation(page).locator("strong", { hasText: "Three" }).waitFor();
+});
+
+test("a past call warns of characters that deceive, and of no others", async () => {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000281", "letters");
+  agent.transcribe([
+    { prompt: "Do" },
+    { bash: "echo 更新 größe" },
+    { output: "ok" },
+    { bash: "curl p\u0430ypal.example" },
+    { output: "ok" },
+    { bash: "echo a\u200bb" },
+    { output: "ok" },
+  ]);
+  await agent.begin("Do");
+  const { id } = await agent.known();
+  const { page } = visitor;
+  await page.goto(`${world.url}/s/${id}`);
+  for (const [command, warning] of [
+    ["更新", null],
+    ["ypal", "1 look-alike character"],
+    ["echo a", "1 hidden character"],
+  ]) {
+    const call = conversation(page).locator(".tool", { hasText: command });
+    await call.locator(".tool-line").click();
+    await call.locator("pre.exact").waitFor();
+    if (warning === null) assert.equal(await call.locator(".census").count(), 0);
+    else await call.locator(".census-warns", { hasText: warning }).waitFor();
+  }
 });
 
 test("labels are added and removed", async () => {
@@ -170,6 +231,8 @@ test("long texts are shown whole when they come into view, and no Markdown is re
   await page.goto(`${world.url}/s/${id}`);
   await conversation(page).getByText("After the code.").waitFor();
   assert.equal((await conversation(page).locator("pre").last().innerText()).match(/echo 1/g).length, 400, "a code fence is one block");
+  const [pre, copy] = await Promise.all(["pre", ".copy"].map((part) => conversation(page).locator(`.code-block ${part}`).last().boundingBox()));
+  assert.ok(pre.x + pre.width <= copy.x, "the button covers no code");
   await eventually("the list is whole", async () => {
     // Only visible parts are loaded.
     await conversation(page).evaluate((element) => (element.scrollTop = 0));
@@ -232,5 +295,26 @@ test("a phone shows the conversation and the details one after the other", async
   await page.getByRole("tab", { name: "Details" }).tap();
   await page.getByRole("heading", { name: "Why this status" }).waitFor();
   await page.getByRole("region", { name: "Timeline" }).waitFor();
+  await phone.close();
+});
+
+test("a phone says where a request can be answered", async () => {
+  const here = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000271", "here");
+  await here.begin("Here");
+  void here.ask("Bash", { command: "touch here" }, "300");
+  await here.pending();
+  const away = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000272", "away");
+  await away.begin("Away");
+  await away.hook("Notification", { message: "Claude needs your permission to use Bash", notification_type: "permission_prompt" });
+  const { id: asked } = await away.pending((approval) => approval.unanswerable != null);
+  const phone = await Visitor.paired(browser, world, "control", { phone: true });
+  const page = await phone.open(`/s/${(await here.known()).id}`);
+  await page.getByRole("link", { name: "A request waits for your decision" }).waitFor();
+  await page.goto(`${world.url}/s/${(await away.known()).id}`);
+  await page.getByRole("link", { name: "A request waits in the agent" }).tap();
+  await page.waitForURL(`**/approvals/${asked}`);
+  const card = page.locator(`[data-approval="${asked}"]`);
+  await card.getByText(/no hook waits/i).waitFor();
+  assert.equal(await card.getByText("This is what the agent’s screen shows").count(), 0, "it shows nothing of it");
   await phone.close();
 });

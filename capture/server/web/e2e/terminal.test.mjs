@@ -44,6 +44,10 @@ test("a phone has a bar with the keys that its keyboard lacks", async () => {
   const phone = await Visitor.paired(browser, world, "control", { phone: true });
   const page = await phone.open(`/terminal/${id}`);
   await screen(page).getByText("sleep 1000").waitFor();
+  for (const name of ["Type", "Larger text", "Take the size"]) {
+    const { x, width } = await page.getByRole("button", { name, exact: true }).boundingBox();
+    assert.ok(x >= 0 && x + width <= 390, `${name} is not in view`);
+  }
   const bar = page.getByRole("toolbar", { name: "Keys" });
   for (const name of ["Esc", "Shift Tab", "Left", "Up", "Down", "Right", "Enter", "Control C"])
     assert.ok(await bar.getByRole("button", { name, exact: true }).count(), name);

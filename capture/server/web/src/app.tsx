@@ -1,14 +1,14 @@
 // The frame around every page: navigation, connection state, keys, and the page itself.
 
-import { computed, useComputed, useSignalEffect } from "@preact/signals";
+import { computed, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { paired } from "./api/client";
 import { listenToKeys } from "./keys";
-import { approvals, needing, now, reconnect, row } from "./live/store";
-import { behind, connection, heardAt } from "./live/stream";
+import { approvals, needing, outdated, reconnect, row } from "./live/store";
+import { behind, connection } from "./live/stream";
 import { identify, me, meFailed } from "./me";
 import { Dialogs, open } from "./parts/dialogs";
-import { Failed, Loading, Notices } from "./parts/feedback";
+import { Empty, Failed, Loading, Notices } from "./parts/feedback";
 import { Icon, type IconName } from "./parts/icons";
 import { type Page, route } from "./router";
 import { ago, counted } from "./text/format";
@@ -88,10 +88,17 @@ function Shown({ page }: { page: Page }) {
     case "missing":
       return (
         <div class="column">
-          <h1 tabIndex={-1}>Page not found</h1>
-          <p>
-            <a href="/">Show all sessions</a>
-          </p>
+          <h1 class="visually-hidden" tabIndex={-1}>
+            Page not found
+          </h1>
+          <Empty icon="search" title="Page not found">
+            <p>The address leads nowhere. Compare it with where you have it from.</p>
+            <p>
+              <a class="button" href="/">
+                Show the sessions
+              </a>
+            </p>
+          </Empty>
         </div>
       );
   }
@@ -172,19 +179,13 @@ function ConnectionState() {
   );
 }
 
-/** Warns that the displayed data may be old; not while the stream is live, and not for a short break. */
+/** Warns that the displayed data may be old. */
 function ConnectionBanner() {
-  const age = useComputed(() => {
-    const state = connection.value;
-    if (state === "live" || heardAt.value === 0) return null;
-    const since = now.value - heardAt.value;
-    return state === "stale" || since > 5_000 ? Math.max(since, 0) : null;
-  });
-  if (age.value === null) return null;
+  if (outdated.value === null) return null;
   return (
     <div class="banner" role="alert">
       <Icon name="warning" />
-      <span>Not connected. What is shown is {ago(age.value)} old and may have changed; decisions are not possible until the connection is back.</span>
+      <span>Not connected. What is shown is {ago(outdated.value)} old and may have changed; decisions are not possible until the connection is back.</span>
       <button type="button" class="button small" onClick={reconnect}>
         Connect now
       </button>

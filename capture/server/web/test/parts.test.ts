@@ -20,7 +20,7 @@ import { cells, held } from "../src/terminal/cells";
 import { colours, contrast, PALETTES, shades } from "../src/terminal/colours";
 import { restingPlace } from "../src/terminal/follow";
 import { joined, keyOf, patched } from "../src/terminal/grid";
-import { clock, moment } from "../src/text/format";
+import { clock, moment, within } from "../src/text/format";
 import { titleOf } from "../src/text/title";
 import { deviceName } from "../src/views/pair";
 import { random } from "./random";
@@ -145,6 +145,28 @@ test("nothing of an input is left out, whatever its shape", () => {
   }
 });
 
+test("a path is relative to its directory only if it reads as what it is", () => {
+  for (const [path, shown] of [
+    ["/p/src/a.ts", "src/a.ts"],
+    ["/p/.env", ".env"],
+    ["/p/../etc/passwd", "/p/../etc/passwd"],
+    ["/p/src/../../etc/passwd", "/p/src/../../etc/passwd"],
+    ["/p//etc/passwd", "/p//etc/passwd"],
+    ["/p/./a", "/p/./a"],
+    ["/p/~/a", "/p/~/a"],
+    ["/p/C:/a", "/p/C:/a"],
+    ["/p/ /a", "/p/ /a"],
+    ["/p/a, /q/b", "/p/a, /q/b"],
+    ["/pp/a", "/pp/a"],
+    ["/p", "/p"],
+    ["/q/a", "/q/a"],
+    ["../a", "../a"],
+  ] as const)
+    assert.equal(within(path, "/p"), shown);
+  assert.equal(within("/p/a", null), "/p/a");
+  assert.equal(within("/p/a", "/"), "/p/a");
+});
+
 test("what is only seen on a screen is shown with its subject", () => {
   const { body } = request(approval({ kind: "command", input: null, exact: false, question: "Do you want to proceed?", subject: "mv src /mnt/share" }));
   assert.deepEqual(body, { kind: "other", text: "Do you want to proceed?\nmv src /mnt/share", whole: false });
@@ -203,6 +225,13 @@ test("matches of a search are marked by bytes", () => {
       .join(""),
     "abc",
   );
+});
+
+test("what set colours in a terminal is left out of a snippet", () => {
+  const texts = (text: string, highlights: [number, number][] = []): string[] => pieces({ text, highlights }).map(({ text }) => text);
+  assert.deepEqual(texts("\x1b[31mFAIL\x1b[0m now"), ["FAIL now"]);
+  assert.deepEqual(texts("[31mFAIL [0m a.ts", [[4, 8]]), ["FAIL", "  a.ts"]);
+  for (const kept of ["a[m] = b[0]", "it took [5m]", "[31 m", "[0]m"]) assert.deepEqual(texts(kept), [kept]);
 });
 
 test("all words of a search have to be there", () => {

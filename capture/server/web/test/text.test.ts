@@ -4,7 +4,7 @@ import { BOLD, INVERSE, runs } from "../src/text/ansi";
 import { difference, patch } from "../src/text/diff";
 import { ago, basename, dollars, duration, short } from "../src/text/format";
 import { type Block, blocks, type Inline, inlines } from "../src/text/markdown";
-import { census, parts, visible } from "../src/text/visible";
+import { census, lookalikes, parts, visible } from "../src/text/visible";
 import { random } from "./random";
 
 test("characters that cannot be seen are escaped", () => {
@@ -206,4 +206,26 @@ test("figures are short", () => {
   assert.equal(dollars(0), "$0.00");
   assert.equal(basename("/a/b/"), "b");
   assert.equal(basename("/"), "/");
+});
+
+test("letters that pass for Latin ones are counted, and those of any other text are not", () => {
+  for (const text of [
+    "",
+    "ls -la",
+    "请同时更新中文文档，（见导入.md）！",
+    "größe — “naïve” café",
+    "Она и он: а, о, с, у, рос",
+    "π ≈ 3, α = 0.05",
+    "🚀 日本語 ｶﾅ",
+  ])
+    assert.equal(lookalikes(text), 0, text);
+  for (const [text, count] of [
+    ["p\u0430ypal.com", 1],
+    ["cd \u0441\u043e\u0440\u0430", 4],
+    ["Это p\u0430y и он", 1],
+    ["rm \uff41\uff42", 2],
+    ["echo \u2212rf", 1],
+    ["https://a.example\u2215b", 1],
+  ] as const)
+    assert.equal(lookalikes(text), count, text);
 });

@@ -1,6 +1,7 @@
 // Requests to the server, typed by its routes. Every failure is an `ApiFailure`; nothing here retries.
 
 import { signal } from "@preact/signals";
+import { capital } from "../text/format";
 import type { Routes } from "./routes";
 
 type Method<Route> = Route extends `${infer Verb} ${string}` ? Verb : never;
@@ -90,6 +91,6 @@ export function words(cause: unknown): string {
 }
 
 const sentence = (text: string): string => {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  const first = capital(text);
   return /[.!?]$/.test(first) ? first : `${first}.`;
 };

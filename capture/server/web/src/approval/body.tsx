@@ -1,18 +1,28 @@
 // The body of a permission request for users: complete, left to right, with hidden characters as escapes.
 
 import type { Signal } from "@preact/signals";
+import type { OpenApproval } from "../api/routes";
 import { CopyButton } from "../parts/copy";
 import { Icon } from "../parts/icons";
 import { Markdown } from "../parts/markdown";
 import { Shown } from "../parts/text";
 import type { Line } from "../text/diff";
-import { counted, exactCount } from "../text/format";
-import { census, visible } from "../text/visible";
+import { bytes, counted, exactCount, within } from "../text/format";
+import { census, lookalikes, visible } from "../text/visible";
 import { type FileChange, type Request, readable } from "./request";
+
+type Place = {
+  /** The directory of the request: paths below it are shown relative to it. */
+  cwd: string | null;
+  /** The request's files, as they were when it was made. */
+  files?: OpenApproval["files"];
+  /** Whether nobody decides about it any more. */
+  past?: boolean;
+};
 
 /** The content of a request, other than questions, which have their own form. `unfolded` contains the files whose
  * lines the user has shown in full. */
-export function RequestBody({ request, unfolded }: { request: Request; unfolded: Signal<ReadonlySet<number>> }) {
+export function RequestBody({ request, unfolded, cwd, files = [], past = false }: { request: Request; unfolded: Signal<ReadonlySet<number>> } & Place) {
   const { body, rest, said } = request;
   return (
     <div class="request-body">
@@ -28,6 +38,8 @@ export function RequestBody({ request, unfolded }: { request: Request; unfolded:
           <Changes
             key={index}
             file={file}
+            cwd={cwd}
+            before={files.find(({ path }) => path === file.path)}
             whole={!isFolded(file, index, unfolded.value)}
             onUnfold={() => (unfolded.value = new Set([...unfolded.value, index]))}
           />
@@ -40,9 +52,9 @@ export function RequestBody({ request, unfolded }: { request: Request; unfolded:
       {body.kind === "url" && <CommandText text={body.url} />}
       {body.kind === "excerpt" && <Excerpt {...body} />}
       {body.kind === "other" && body.text !== "" && <CommandText text={body.text} />}
-      {body.kind === "other" && !body.whole && <p class="muted small">This is what the agent’s screen shows; there may be more.</p>}
+      {body.kind === "other" && body.text !== "" && !body.whole && <p class="muted small">This is what the agent’s screen shows; there may be more.</p>}
       <Rest rest={rest} />
-      {body.kind !== "excerpt" && <Census text={readable(request)} />}
+      {body.kind !== "excerpt" && <Census request={request} past={past} />}
     </div>
   );
 }
@@ -98,9 +110,13 @@ function Excerpt({ beginning, end, kept, bytes }: { beginning: string; end: stri
   );
 }
 
-/** Describes what is not visible at a glance. */
-function Census({ text }: { text: string }) {
-  const { hidden, foreign, lines, characters } = census(text);
+/** Describes what is not visible at a glance: hidden characters anywhere, and how long the text is that would run. In a
+ * `past` request, letters of other scripts are mentioned only if they look like Latin ones. */
+function Census({ request, past }: { request: Request; past: boolean }) {
+  const all = census(readable(request));
+  const { hidden } = all;
+  const foreign = past ? lookalikes(readable(request)) : all.foreign;
+  const { lines, characters } = census(request.body.kind === "command" ? request.body.text : readable(request));
   const warns = hidden > 0 || foreign > 0;
   if (!warns && characters < 400 && lines < 8) return null;
   return (
@@ -108,7 +124,7 @@ function Census({ text }: { text: string }) {
       {warns && <Icon name="warning" size={14} />}
       {[
         hidden > 0 ? counted(hidden, "hidden character") : "",
-        foreign > 0 ? `${counted(foreign, "character")} outside ASCII` : "",
+        foreign > 0 ? (past ? counted(foreign, "look-alike character") : `${counted(foreign, "character")} outside ASCII`) : "",
         counted(lines, "line"),
         counted(characters, "character"),
       ]
@@ -143,7 +159,21 @@ export function isLong(request: Request): boolean {
 export const hasFolded = ({ body }: Request, unfolded: ReadonlySet<number>): boolean =>
   body.kind === "changes" && body.files.some((file, index) => isFolded(file, index, unfolded));
 
-function Changes({ file, whole, onUnfold }: { file: FileChange; whole: boolean; onUnfold: () => void }) {
+/** A file of a request. */
+export function Path({ path, cwd }: { path: string; cwd: string | null }) {
+  return (
+    <span class="path" title={visible(path, "exact")}>
+      <Shown text={within(path, cwd)} strictness="exact" />
+    </span>
+  );
+}
+
+/** A file's size when the request was made. */
+export const sizeOf = ({ size }: { size?: number | null }): string => (size == null ? "does not exist" : bytes(size));
+
+type ChangesProps = { file: FileChange; cwd: string | null; before: { size?: number | null } | undefined; whole: boolean; onUnfold: () => void };
+
+function Changes({ file, cwd, before, whole, onUnfold }: ChangesProps) {
   const added = file.lines.filter((line) => line.kind === "added").length;
   const removed = file.lines.filter((line) => line.kind === "removed").length;
   const shown = whole ? file.lines : file.lines.slice(0, FIRST);
@@ -151,13 +181,15 @@ function Changes({ file, whole, onUnfold }: { file: FileChange; whole: boolean; 
     <figure class="changes">
       <figcaption>
         <Icon name="file" size={14} />
-        <span class="path">
-          <Shown text={file.path} strictness="exact" />
-        </span>
+        <Path path={file.path} cwd={cwd} />
         {file.replaces === true ? (
-          <span class="muted">the whole file, {counted(added, "line")}</span>
+          <span class="muted">
+            {before !== undefined && before.size == null ? "a new file" : "the whole file"}, {counted(added, "line")}
+            {before?.size != null && `, replaces ${bytes(before.size)}`}
+          </span>
         ) : (
           <>
+            {before !== undefined && <span class="muted">{sizeOf(before)}</span>}
             <span class="plus">+{added}</span>
             <span class="minus">−{removed}</span>
           </>

@@ -14,14 +14,14 @@ import { notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { Since, Title } from "../parts/sessions";
 import { Shown, Ticked } from "../parts/text";
-import { bytes, counted, exactly, moment } from "../text/format";
+import { ago, capital, counted, exactly, moment, relative } from "../text/format";
 import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
 import { visible } from "../text/visible";
-import { hasFolded, isLong, RequestBody, Rest } from "./body";
+import { hasFolded, isLong, Path, RequestBody, Rest, sizeOf } from "./body";
 import { DecideButton, type Press, useReady } from "./hold";
 import { answers, type Choices, Questions } from "./questions";
-import { type Question, request, sameRequest } from "./request";
+import { type Body, type Question, request, sameRequest } from "./request";
 
 type Scope = "once" | "session" | "rule";
 
@@ -46,6 +46,15 @@ const CLOSED: Record<ApprovalState, string> = {
   expired: "Expired: nobody answered in time, or it is no longer known whether the agent waits",
   withdrawn: "Withdrawn: the agent no longer asks",
 };
+
+/** The requests decided on this page. */
+const decidedHere = new Set<string>();
+
+/** The subject of a request in one line: a plan has none, and a file is named relative to its directory. */
+export function subjectOf({ kind, command, subject, cwd, tool }: OpenApproval): string {
+  if (kind === "plan") return "Approve a plan";
+  return command ?? (subject == null ? null : relative(subject, cwd)) ?? KINDS[kind ?? ""] ?? tool ?? "Permission request";
+}
 
 /** Why a request is risky, according to the request or a finding of the monitor. */
 function useRisk(approval: OpenApproval): string | null {
@@ -83,6 +92,8 @@ export function ApprovalCard({
   const bulk = useSignal(false);
   const choices = useSignal<Choices>({});
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
+  /** Whether a decided request is shown whole, and not in one line. */
+  const open = useSignal(focused && streamed.state !== "pending");
   const card = useRef<HTMLElement>(null);
   const reasonField = useRef<HTMLTextAreaElement>(null);
   const allowing = useRef<Press | null>(null);
@@ -177,21 +188,26 @@ export function ApprovalCard({
       if (cause instanceof ApiFailure && cause.status === 409) {
         const told = late(cause, decision);
         lost.value = told === null ? null : decision;
-        if (told !== null) notify(told, "failed");
+        if (told !== null) {
+          open.value = true;
+          notify(told, "failed");
+        }
         read();
       }
     } finally {
       busy.value = null;
     }
   };
-  const send = (of: string, decision: "allow" | "deny", revision: OpenApproval["revision"]): Promise<OpenApproval> => {
+  const send = async (of: string, decision: "allow" | "deny", revision: OpenApproval["revision"]): Promise<OpenApproval> => {
     const body: Decision = { decision };
     if (revision !== undefined && revision !== "") body.revision = revision;
     if (decision === "deny" && reason.value.trim() !== "") body.message = reason.value.trim();
     if (decision === "allow" && given !== null) body.answers = given;
     if (decision === "allow" && scope.value === "session") body.scope = "session";
     if (decision === "allow" && scope.value === "rule") body.rule = true;
-    return call("POST /api/v1/approvals/{id}/decision", { path: { id: of }, body });
+    const decided = await call("POST /api/v1/approvals/{id}/decision", { path: { id: of }, body });
+    decidedHere.add(of);
+    return decided;
   };
   // Equal requests are decided one after another, each after reading it again; those that changed are left alone.
   const others = async (decision: "allow" | "deny"): Promise<void> => {
@@ -233,18 +249,40 @@ export function ApprovalCard({
   };
 
   const kind = approval.kind === null ? "Permission request" : (KINDS[approval.kind] ?? "Permission request");
+  const isFolded = done !== null && !open.value;
   return (
     <article
-      class={`card ${risk !== null ? "card-risky" : ""} ${done !== null ? "card-done" : ""}`}
+      class={`card ${risk !== null && done === null ? "card-risky" : ""} ${done !== null ? "card-done" : ""} ${isFolded ? "card-folded" : ""}`}
       aria-labelledby={heading}
       tabIndex={-1}
       ref={card}
       data-approval={id}
       onKeyDown={onKeyDown}
     >
+      {done !== null && (
+        <div class="done-line">
+          {isFolded && (
+            <h2 id={heading} class="done-subject ellipsis" title={visible(subjectOf(approval), "exact")}>
+              <Shown text={subjectOf(approval)} strictness="exact" />
+            </h2>
+          )}
+          <Done approval={done} lost={lost.value} />
+          <button
+            type="button"
+            class="icon-button"
+            aria-expanded={open.value}
+            aria-label={open.value ? "Hide the request" : "Show the request"}
+            onClick={() => (open.value = !open.value)}
+          >
+            <span class={open.value ? "fold" : "fold closed"}>
+              <Icon name="down" size={14} />
+            </span>
+          </button>
+        </div>
+      )}
       <header class="card-head">
         <div class="card-title">
-          <h2 id={heading}>
+          <h2 id={isFolded ? undefined : heading}>
             {kind}
             {approval.tool !== null && approval.kind !== "question" && approval.kind !== "plan" && (
               <span class="tool-name">
@@ -272,13 +310,16 @@ export function ApprovalCard({
         </div>
         <span class="card-wait" title={exactly(approval.opened_at)}>
           <Icon name="clock" size={14} />
-          <Since time={approval.opened_at} />
+          {done === null ? <Since time={approval.opened_at} /> : waited(done)}
         </span>
       </header>
-      {done !== null ? (
+      {isFolded ? null : done !== null ? (
         <>
-          <Done approval={done} lost={lost.value} />
-          {questions === null ? <RequestBody request={parsed} unfolded={unfolded} /> : <Asked questions={questions} given={given} />}
+          {questions === null ? (
+            <RequestBody request={parsed} unfolded={unfolded} cwd={approval.cwd} files={approval.files} />
+          ) : (
+            <Asked questions={questions} given={given} />
+          )}
           {failed.value !== null && !(failed.value instanceof ApiFailure && failed.value.status === 409) && (
             <p class="error-text" role="alert">
               {words(failed.value)}
@@ -296,7 +337,7 @@ export function ApprovalCard({
             </p>
           )}
           {questions === null ? (
-            <RequestBody request={parsed} unfolded={unfolded} />
+            <RequestBody request={parsed} unfolded={unfolded} cwd={approval.cwd} files={approval.files} />
           ) : (
             <Questions id={id} questions={questions} choices={choices} disabled={!mayControl.value || unanswerable !== null} />
           )}
@@ -308,12 +349,12 @@ export function ApprovalCard({
               <Ticked text={approval.cannot_allow} />
             </p>
           )}
-          <Facts approval={approval} />
+          <Facts approval={approval} body={parsed.body} />
           {unanswerable !== null ? (
             <p class="unanswerable">
               <Icon name="terminal" />
               <span>
-                <Ticked text={unanswerable} />
+                <Ticked text={capital(unanswerable)} />
               </span>
             </p>
           ) : !mayControl.value ? (
@@ -442,7 +483,10 @@ function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void):
     // A phone zooms out if the page is wider than the window, and then reports a larger window.
     const { clientWidth, clientHeight } = document.documentElement;
     const height = Math.min(window.innerHeight, clientHeight, window.screen.height) * Math.min(1, window.screen.width / clientWidth);
-    tell(isCut || button.getBoundingClientRect().bottom - begins > height - BARS);
+    // In the page of a session the card itself scrolls, below its buttons.
+    const scrolls = card.scrollHeight > card.clientHeight + 1;
+    card.toggleAttribute("data-scrolls", scrolls);
+    tell(isCut || scrolls || button.getBoundingClientRect().bottom - begins > height - BARS);
   };
   const observer = new ResizeObserver(measure);
   observer.observe(card);
@@ -513,6 +557,12 @@ function Asked({ questions, given }: { questions: Question[]; given: Record<stri
   );
 }
 
+/** How long a closed request waited. */
+function waited({ waited_ms, opened_at, closed_at }: OpenApproval): string {
+  const ms = waited_ms ?? (closed_at == null ? null : Date.parse(closed_at) - Date.parse(opened_at));
+  return ms === null ? "closed" : `waited ${ago(ms)}`;
+}
+
 function Done({ approval, lost }: { approval: OpenApproval; lost: "allow" | "deny" | null }) {
   const by =
     approval.by === "policy"
@@ -520,7 +570,7 @@ function Done({ approval, lost }: { approval: OpenApproval; lost: "allow" | "den
       : approval.by === "grant"
         ? " by an earlier decision for the session"
         : approval.by === "person"
-          ? ` by a person${approval.device == null ? "" : ` on ${visible(approval.device)}`}`
+          ? ` by a person${decidedHere.has(approval.id) ? " on this device" : approval.device == null ? "" : ` on ${visible(approval.device)}`}`
           : "";
   const sign = approval.state === "allowed" ? "check" : approval.state === "denied" ? "cross" : "clock";
   return (
@@ -543,8 +593,10 @@ function Done({ approval, lost }: { approval: OpenApproval; lost: "allow" | "den
 }
 
 /** Facts the user should know in addition to the request itself. */
-function Facts({ approval }: { approval: OpenApproval }) {
-  const files = approval.files ?? [];
+function Facts({ approval, body }: { approval: OpenApproval; body: Body }) {
+  // The head of a file's changes names it and its size.
+  const named = body.kind === "changes" ? body.files.map(({ path }) => path) : [];
+  const files = (approval.files ?? []).filter(({ path }) => !named.includes(path));
   const policy = approval.policy ?? null;
   if (files.length === 0 && policy === null && approval.sandbox == null && approval.more_files !== true && approval.confidence === "high") return null;
   return (
@@ -556,10 +608,7 @@ function Facts({ approval }: { approval: OpenApproval }) {
             <ul>
               {files.map((file) => (
                 <li key={file.path}>
-                  <span class="path">
-                    <Shown text={file.path} strictness="exact" />
-                  </span>
-                  <span class="muted"> {file.size == null ? "does not exist" : bytes(file.size)}</span>
+                  <Path path={file.path} cwd={approval.cwd} /> <span class="muted">{sizeOf(file)}</span>
                 </li>
               ))}
               {approval.more_files === true && <li class="muted">and files that are not listed</li>}
@@ -605,7 +654,9 @@ function ScopeChoice({ id, scope, approval }: { id: string; scope: { value: Scop
     ["session", "This session", "The same request again in this session, until the server stops"],
     ["rule", "Always", "Adds the rule below to your policy"],
   ];
-  const open = scopes.filter(([name]) => name === "once" || (name === "session" && !keys && approval.exact) || (name === "rule" && rule !== null));
+  const open = scopes.filter(
+    ([name]) => name === "once" || (name === "session" && !keys && approval.exact && approval.kind !== "edit") || (name === "rule" && rule !== null),
+  );
   if (open.length === 1 || approval.kind === "plan") return null;
   return (
     <fieldset class="scope">

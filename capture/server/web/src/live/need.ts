@@ -11,6 +11,19 @@ function ofStatus(state: State, reason: Reason | null): Need | null {
   return state === "waiting" && reason !== null ? REASONS[reason].need : null;
 }
 
+/** What makes a session need something that its own status does not: a finding, or the status of a sub-agent. */
+export type Cause = { finding: Finding } | { child: MarkedSession };
+
+/** The cause of a need; `null` if it is the session's own status. */
+export function causeOf({ session, findings }: Watched, below: Watched[], need: Need): Cause | null {
+  if (ofStatus(session.status.state, session.status.reason) === need) return null;
+  const all = [...findings, ...below.flatMap((of) => [...of.findings])];
+  const finding = all.find(({ state, kind }) => state === "open" && FINDING_KINDS[kind].need === need);
+  if (finding !== undefined) return { finding };
+  const child = below.find((of) => ofStatus(of.session.status.state, of.session.status.reason) === need)?.session;
+  return child === undefined ? null : { child };
+}
+
 /** A session's need, and since when it exists. */
 export type Needed = { need: Need; since: string; risky: boolean; what: string | null; why: string | null };
 

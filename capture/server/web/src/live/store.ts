@@ -4,8 +4,8 @@
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { ConversationPage, Event, Finding, MarkedSession, Marks, OpenApproval } from "../api/routes";
 import { groupBy } from "../text/collect";
-import { type Needed, needOf, type Watched } from "./need";
-import { connection, type Message, Stream } from "./stream";
+import { type Cause, causeOf, type Needed, needOf, type Watched } from "./need";
+import { connection, heardAt, type Message, Stream } from "./stream";
 
 export type { ConversationPage };
 
@@ -31,6 +31,14 @@ export const closed = signal<ReadonlyMap<string, OpenApproval>>(new Map());
 /** The page's clock, updated regularly. */
 export const now = signal(Date.now());
 
+/** Age of the displayed data if it may be old, ms; `null` while the stream is live, and for a short break. */
+export const outdated = computed(() => {
+  const state = connection.value;
+  if (state === "live" || heardAt.value === 0) return null;
+  const since = now.value - heardAt.value;
+  return state === "stale" || since > 5_000 ? Math.max(since, 0) : null;
+});
+
 /** All known sessions. */
 export function all(): Row[] {
   changed.value;
@@ -55,6 +63,12 @@ export const descendantsOf = (id: string, depth = 0): Row[] =>
   depth > 6 ? [] : childrenOf(id).flatMap((child) => [child, ...descendantsOf(child.id, depth + 1)]);
 
 const watchedIn = ({ session, findings }: Row): Watched => ({ session: session.value, findings: findings.value });
+
+/** What makes a session need something; `null` if it is its own status, or if it needs nothing. */
+export function causeFor(row: Row): Cause | null {
+  const need = row.need.value?.need;
+  return need === undefined ? null : causeOf(watchedIn(row), descendantsOf(row.id).map(watchedIn), need);
+}
 
 /** Number of sessions that need the user, except snoozed and archived ones. */
 export const needing = computed(() => {

@@ -2,7 +2,10 @@
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { words } from "../api/client";
+import { useEffect, useRef } from "preact/hooks";
+import { ApiFailure, words } from "../api/client";
+import { outdated } from "../live/store";
+import { connection } from "../live/stream";
 import { Icon, type IconName } from "./icons";
 import { Ticked } from "./text";
 
@@ -86,8 +89,17 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   );
 }
 
-/** A failure, and how to deal with it. */
+/** A failure, and how to deal with it. While the page says that it is not connected, its parts do not repeat that; they
+ * are read when the connection is back. */
 export function Failed({ cause, retry }: { cause: unknown; retry?: () => void }) {
+  const isLive = connection.value === "live";
+  const wasLive = useRef(isLive);
+  const isOffline = cause instanceof ApiFailure && cause.status === 0;
+  useEffect(() => {
+    if (isLive && !wasLive.current && isOffline) retry?.();
+    wasLive.current = isLive;
+  }, [isLive]);
+  if (isOffline && outdated.value !== null) return <p class="not-read muted">Not read yet</p>;
   return (
     <div class="failed" role="alert">
       <Icon name="warning" />

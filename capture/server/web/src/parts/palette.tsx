@@ -3,9 +3,9 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { call, words } from "../api/client";
-import type { SearchHit, SearchPage } from "../api/routes";
-import { jump, setSingleKeys, singleKeys } from "../keys";
-import { all, isTop, row } from "../live/store";
+import type { MarkedSession, SearchHit, SearchPage } from "../api/routes";
+import { inOrder, jump, setSingleKeys, singleKeys } from "../keys";
+import { all, isTop, needing, row } from "../live/store";
 import { go } from "../router";
 import { groupBy } from "../text/collect";
 import { ago, basename } from "../text/format";
@@ -118,31 +118,27 @@ export function Palette() {
   };
   const entries = useComputed<Entry[]>(() => {
     const text = query.value.trim();
-    const sessions = all()
-      .filter(isTop)
-      .map((row) => ({ row, session: row.session.value }))
-      .map(({ row, session }) => ({
-        row,
-        session,
-        score:
-          text === ""
-            ? row.need.value === null
-              ? 0
-              : 1
-            : score(text, `${titleOf(session)} ${session.cwd ?? ""} ${session.provider} ${session.git_branch ?? ""} ${session.id}`),
-      }))
-      .filter(({ score }) => score > 0)
-      .sort((left, right) => right.score - left.score)
-      .slice(0, text === "" ? 6 : 8)
-      .map(
-        ({ session }): Entry => ({
-          key: session.id,
-          icon: "sessions",
-          label: visible(titleOf(session)),
-          detail: `${basename(visible(session.cwd ?? ""))} · ${AGENTS[session.provider]}`,
-          run: () => go(`/s/${session.id}`),
-        }),
-      );
+    const matching = (): MarkedSession[] =>
+      all()
+        .filter(isTop)
+        .map((row) => row.session.value)
+        .map((session) => ({
+          session,
+          score: score(text, `${titleOf(session)} ${session.cwd ?? ""} ${session.provider} ${session.git_branch ?? ""} ${session.id}`),
+        }))
+        .filter(({ score }) => score > 0)
+        .sort((left, right) => right.score - left.score)
+        .map(({ session }) => session);
+    // Without a query, the sessions that need the user, most urgent first.
+    const sessions = (text === "" ? inOrder(needing.value).map((row) => row.session.value) : matching()).slice(0, text === "" ? 6 : 8).map(
+      (session): Entry => ({
+        key: session.id,
+        icon: "sessions",
+        label: visible(titleOf(session)),
+        detail: [AGENTS[session.provider], basename(visible(session.cwd ?? ""))].filter((part) => part !== "").join(" · "),
+        run: () => go(`/s/${session.id}`),
+      }),
+    );
     const pages = PAGES.filter(
       (entry) =>
         entry.key !== theme.value &&

@@ -1,5 +1,6 @@
 // The parts of a session in lists: its sign, its words, its times.
 
+import type { Finding } from "../api/routes";
 import { descendantsOf, now, type Row } from "../live/store";
 import { groupBy } from "../text/collect";
 import { ago, counted, exactly, millis, relative, shortId } from "../text/format";
@@ -7,7 +8,7 @@ import { CONFIDENCE, REASONS } from "../text/names";
 import { givenTitle, type Named, titleOf } from "../text/title";
 import type { Sign } from "./icons";
 import { SignShape, TONES, WORDS } from "./icons";
-import { Shown } from "./text";
+import { Shown, Ticked } from "./text";
 
 /** The sign of a row: its need, otherwise its state. */
 export const signOf = (row: Row): Sign => row.need.value?.need ?? row.session.value.status.state;
@@ -21,7 +22,7 @@ export function StateWord({ row, reason = true }: { row: Row; reason?: boolean }
     <span class={`state-word ${TONES[sign]}`}>
       <SignShape sign={sign} />
       <span>{WORDS[sign]}</span>
-      {reason && status.reason !== null && status.reason !== "quiet" && <span class="reason">{REASONS[status.reason]}</span>}
+      {reason && status.reason !== null && status.reason !== "quiet" && status.reason !== sign && <span class="reason">{REASONS[status.reason]}</span>}
       {unsure && <Confidence level={status.confidence} />}
     </span>
   );
@@ -58,8 +59,7 @@ export function Title({ of, id = "" }: { of: Named | undefined; id?: string }) {
   return givenTitle(of) === null ? <span class="untitled">{text}</span> : text;
 }
 
-/** What a session is doing, in one line. */
-export function activityOf(row: Row): string | null {
+function activityOf(row: Row): string | null {
   const session = row.session.value;
   const need = row.need.value;
   const text = need?.what ?? session.status.activity ?? session.summary.current ?? need?.why ?? null;
@@ -68,6 +68,18 @@ export function activityOf(row: Row): string | null {
   const { reason } = session.status;
   if (reason === "plan") return text.replace(/(^|\s)#{1,6}\s/g, "$1").replace(/\*\*|`/g, "");
   return reason === "edit" ? relative(text, session.cwd) : text;
+}
+
+/** Whether a finding quotes what the agent wrote, in which a backtick is a backtick. */
+export const quotes = ({ kind }: Finding): boolean => ["approval", "risky_approval", "question", "completion"].includes(kind);
+
+/** What a session is doing, in one line. */
+export function Activity({ row }: { row: Row }) {
+  const text = activityOf(row);
+  if (text === null) return <>{"\u00a0"}</>;
+  const isFinding =
+    text.includes("`") && [row, ...descendantsOf(row.id)].some(({ findings }) => findings.value.some((finding) => finding.what === text && !quotes(finding)));
+  return isFinding ? <Ticked text={text} /> : <Shown text={text} />;
 }
 
 /** Counts of sub-agents that work, and of those that are blocked. */

@@ -1,5 +1,6 @@
 // Texts of agents on the page: always text nodes, with escapes for invisible characters.
 
+import type { ComponentChildren } from "preact";
 import { colours } from "../terminal/colours";
 import { BOLD, INVERSE, ITALIC, runs, type Style, UNDERLINE } from "../text/ansi";
 import { parts, type Strictness } from "../text/visible";
@@ -27,16 +28,16 @@ export function Shown({ text, strictness = "reading" }: { text: string; strictne
   );
 }
 
-/** A sentence of the server; text between backticks is code. */
-export function Ticked({ text }: { text: string }) {
+/** A sentence of the server; text between backticks is code. `Plain` shows the rest. */
+export function Ticked({ text, Plain = Shown }: { text: string; Plain?: (props: { text: string }) => ComponentChildren }) {
   const pieces = text.split("`");
   // Unpaired backticks are shown as they are.
-  if (pieces.length % 2 === 0) return <Shown text={text} />;
+  if (pieces.length % 2 === 0) return <Plain text={text} />;
   return (
     <>
       {pieces.map((piece, index) =>
         index % 2 === 0 ? (
-          <Shown key={index} text={piece} />
+          <Plain key={index} text={piece} />
         ) : (
           <code key={index} class="ticked">
             <Shown text={piece} strictness="exact" />

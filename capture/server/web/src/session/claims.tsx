@@ -1,10 +1,11 @@
 // A status and its basis: every claim in effect, its source and its outcome.
 
+import type { ComponentChildren } from "preact";
 import type { Rule, Standing, StatusAt } from "../api/routes";
-import { SignShape, TONES } from "../parts/icons";
+import { type Sign, SignShape, TONES, WORDS } from "../parts/icons";
 import { Confidence } from "../parts/sessions";
 import { Shown } from "../parts/text";
-import { exactly, moment } from "../text/format";
+import { capital, exactly, moment } from "../text/format";
 import { CONFIDENCE, REASONS, SOURCES, STATES } from "../text/names";
 
 const RULES: Record<Rule, string> = {
@@ -27,19 +28,27 @@ const STANDINGS: Record<Standing, string> = {
   over: "over",
 };
 
+/** The sign of a session that needs something: since when, and the cause if it is not the status. */
+export type Needing = { sign: Sign; since: string; cause: ComponentChildren };
+
 /** The status and its claims. */
-export function Claims({ found }: { found: StatusAt }) {
+export function Claims({ found, needing = null }: { found: StatusAt; needing?: Needing | null }) {
   const { status, account } = found;
+  const sign = needing?.sign ?? status.state;
+  const cause = needing?.cause ?? null;
+  const reason = status.reason === null || status.reason === sign ? null : REASONS[status.reason];
   return (
     <div class="claims">
-      <p class={`claims-status ${TONES[status.state]}`}>
-        <SignShape sign={status.state} />
-        <strong>{STATES[status.state]}</strong>
-        {status.reason !== null && <span class="reason">{REASONS[status.reason]}</span>}
-        <span class="muted">since {moment(status.since)}</span>
+      <p class={`claims-status ${TONES[sign]}`}>
+        <SignShape sign={sign} />
+        <strong>{WORDS[sign]}</strong>
+        {cause === null && reason !== null && <span class="reason">{reason}</span>}
+        <span class="muted">since {moment(needing?.since ?? status.since)}</span>
       </p>
+      {cause !== null && <p>{cause}</p>}
       <p class="muted small">
-        {RULES[account.rule]} {CONFIDENCE[status.confidence].replace(/^./, (first) => first.toUpperCase())}.
+        {cause !== null && `Its own status: ${[STATES[status.state].toLowerCase(), reason].filter((part) => part !== null).join(", ")}. `}
+        {RULES[account.rule]} {capital(CONFIDENCE[status.confidence])}.
       </p>
       {account.claims.length > 0 && (
         <table>

@@ -55,7 +55,29 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
   useEffect(() => {
     if (at !== null) list.current?.reveal(conversation.blockOf(at), "start");
   }, [at]);
-  const onRange = useCallback((first: number, last: number) => conversation.look(first, last), [conversation]);
+  const range = useSignal<[number, number]>([0, 0]);
+  const onRange = useCallback(
+    (first: number, last: number) => {
+      range.value = [first, last];
+      conversation.look(first, last);
+    },
+    [conversation],
+  );
+  /** Whether what was in view first has been read. Until then nothing is shown, because its height is not known. */
+  const settled = useSignal(false);
+  const isRead = useComputed(() => {
+    const [first, last] = range.value;
+    const blocks = Array.from({ length: last - first }, (_, index) => first + index);
+    return blocks.length > 0 && blocks.every((block) => conversation.items(block) !== null || conversation.failure(block) !== null);
+  });
+  useEffect(() => {
+    if (settled.value || !isRead.value) return;
+    // The frame after next has the blocks where they belong.
+    let frame = requestAnimationFrame(() => {
+      frame = requestAnimationFrame(() => (settled.value = true));
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [isRead.value]);
   const onEnd = useCallback((end: boolean) => (atEnd.value = end), []);
 
   const pending = useComputed(() => [...approvals.value.values()].filter((approval) => approval.session_id === id));
@@ -66,7 +88,12 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
     return <Empty icon="terminal" title="Nothing was said yet" />;
   }
   return (
-    <div class="conversation" data-scroller tabIndex={0} role="region" aria-label="Conversation">
+    <div class={settled.value ? "conversation" : "conversation conversation-waits"} data-scroller tabIndex={0} role="region" aria-label="Conversation">
+      {!settled.value && (
+        <div class="conversation-place">
+          <Loading lines={6} label="Loading the conversation" />
+        </div>
+      )}
       {isEmpty && <Empty icon="terminal" title="Nothing was said yet" />}
       <VirtualList
         count={count}

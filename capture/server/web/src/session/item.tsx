@@ -124,7 +124,7 @@ export function ItemView({
           <Icon name="warning" size={15} />
           <span>
             <strong>{spaced(item.class)}</strong>
-            {item.code != null && ` (${item.code})`}: <Shown text={item.text} />
+            {item.code != null && item.code !== item.class && ` (${item.code})`}: <Shown text={item.text} />
           </span>
         </div>,
       );
@@ -287,7 +287,7 @@ function ToolView({
       ))}
       {shown.value && (
         <div class="tool-body">
-          <Input tool={item.tool} input={item.input} title={item.title ?? null} />
+          <Input tool={item.tool} input={item.input} title={item.title ?? null} cwd={cwd} />
           {result !== null && result.text !== "" && (
             <>
               <p class="tool-heading">Result</p>
@@ -309,7 +309,7 @@ function ToolView({
   );
 }
 
-function Input({ tool, input, title }: { tool: ToolKind; input: ItemText; title: string | null }) {
+function Input({ tool, input, title, cwd }: { tool: ToolKind; input: ItemText; title: string | null; cwd: string | null }) {
   const read = useMemo(() => {
     const kind =
       tool === "edit" ? "edit" : tool === "execute" ? "command" : tool === "plan" ? "plan" : tool === "question" ? "question" : tool === "mcp" ? "mcp" : null;
@@ -326,7 +326,7 @@ function Input({ tool, input, title }: { tool: ToolKind; input: ItemText; title:
   }, [tool, input.text, title]);
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   if (read.body.kind === "questions") return <pre class="output">{input.text}</pre>;
-  return <RequestBody request={read} unfolded={unfolded} />;
+  return <RequestBody request={read} unfolded={unfolded} cwd={cwd} past />;
 }
 
 function commandOf(input: string, title: string | null): string | null {

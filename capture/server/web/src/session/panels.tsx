@@ -6,24 +6,37 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { call, words } from "../api/client";
 import { FINDING_KINDS, type Finding, type MarkedSession, type Prompt, type Run } from "../api/routes";
-import { all, branchesOf, childrenOf, descendantsOf, type Row, restarts, row } from "../live/store";
+import type { Cause } from "../live/need";
+import { all, branchesOf, causeFor, childrenOf, descendantsOf, type Row, restarts, row } from "../live/store";
 import { mayControl } from "../me";
 import { Command } from "../parts/copy";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
 import { Icon, SignShape } from "../parts/icons";
 import { useLoad } from "../parts/load";
-import { rolledUp, Since, signOf, Title } from "../parts/sessions";
-import { Shown } from "../parts/text";
-import { counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
+import { quotes, rolledUp, Since, signOf, Title } from "../parts/sessions";
+import { Shown, Ticked } from "../parts/text";
+import { capital, counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
 import { STATES, spaced } from "../text/names";
 import { titleOf } from "../text/title";
 import { visible } from "../text/visible";
 import { Claims } from "./claims";
 
 /** A panel at the side. */
-export function Panel({ title, count, children, open = true }: { title: string; count?: number; children: ComponentChildren; open?: boolean }) {
+export function Panel({
+  title,
+  count,
+  children,
+  open = true,
+  name = "",
+}: {
+  title: string;
+  count?: number;
+  children: ComponentChildren;
+  open?: boolean;
+  name?: string;
+}) {
   return (
-    <details class="side-panel" open={open}>
+    <details class={`side-panel ${name}`} open={open}>
       <summary>
         <h2>{title}</h2>
         {count !== undefined && <span class="count">{count}</span>}
@@ -33,18 +46,50 @@ export function Panel({ title, count, children, open = true }: { title: string; 
   );
 }
 
+/** Stands for panels that are not read yet: what is below the explanation of the status is shown after that, so that
+ * nothing moves. */
+const Waiting = () => <div class="side-waits" />;
+
 /** Why the status is what it is. */
 export function Why({ id }: { id: string }) {
-  const status = row(id)?.session.value.status;
+  const known = row(id);
+  const status = known?.session.value.status;
+  const need = known?.need.value;
   const { state, again } = useLoad(
     (abort) => call("GET /api/v1/sessions/{id}/status", { path: { id }, signal: abort }),
     [id, status?.since, status?.state, status?.reason],
   );
   const { value, cause } = state.value;
+  const why = known === undefined ? null : causeFor(known);
+  const needing = known === undefined || need == null ? null : { sign: need.need, since: need.since, cause: why && <CauseLine cause={why} of={id} /> };
   return (
-    <Panel title="Why this status">
-      {cause !== null ? <Failed cause={cause} retry={again} /> : value === null ? <Loading lines={3} /> : <Claims found={value} />}
+    <Panel title="Why this status" name="why">
+      {value === null && cause === null && <Waiting />}
+      {cause !== null ? <Failed cause={cause} retry={again} /> : value === null ? <Loading lines={3} /> : <Claims found={value} needing={needing} />}
     </Panel>
+  );
+}
+
+/** What makes a session need something, with a link to it. */
+function CauseLine({ cause, of }: { cause: Cause; of: string }) {
+  if ("child" in cause) {
+    return (
+      <>
+        Its sub-agent{" "}
+        <a href={`/s/${cause.child.id}`}>
+          <Title of={cause.child} />
+        </a>{" "}
+        makes it so.
+      </>
+    );
+  }
+  const { id, kind, approval_id, session_id, what } = cause.finding;
+  const place = session_id !== of ? `/s/${session_id}` : approval_id != null ? `/approvals/${approval_id}` : `#finding-${id}`;
+  return (
+    <>
+      The finding <a href={place}>{FINDING_KINDS[kind].title}</a>
+      {session_id !== of && " of a sub-agent"} makes it so: {quotes(cause.finding) ? <Shown text={what} /> : <Ticked text={what} />}
+    </>
   );
 }
 
@@ -64,16 +109,19 @@ export function Findings({ known, decided }: { known: Row; decided: string[] }) 
     <Panel title="Findings" count={findings.length}>
       <ul class="findings">
         {findings.map((finding) => (
-          <li key={finding.id} class={`finding severity-${finding.severity}`}>
+          <li key={finding.id} id={`finding-${finding.id}`} class={`finding severity-${finding.severity}`}>
             <p>
               <strong>{FINDING_KINDS[finding.kind].title}</strong> <span class="muted small">{finding.severity}</span>
-              {finding.count > 1 && <span class="chip">{finding.count}×</span>}
+              {finding.count > 1 && (
+                <>
+                  {" "}
+                  <span class="chip">{finding.count}×</span>
+                </>
+              )}
             </p>
-            <p>
-              <WithSessions text={finding.what} />
-            </p>
+            <p>{quotes(finding) ? <WithSessions text={capital(finding.what)} /> : <Ticked text={capital(finding.what)} Plain={WithSessions} />}</p>
             <p class="muted small">
-              <WithSessions text={finding.why} /> · <Since time={finding.first_at} />
+              <Ticked text={capital(finding.why)} Plain={WithSessions} /> · <Since time={finding.first_at} />
             </p>
             {finding.state === "acknowledged" ? (
               <span class="muted small">acknowledged</span>
@@ -175,7 +223,7 @@ export function Work({ id }: { id: string }) {
   const session = row(id)?.session.value;
   const { state } = useLoad((abort) => call("GET /api/v1/sessions/{id}/work", { path: { id }, signal: abort }), [id, session?.turns, session?.status.state]);
   const work = state.value.value;
-  if (work === null) return state.value.cause === null ? null : <Failed cause={state.value.cause} />;
+  if (work === null) return state.value.cause === null ? <Waiting /> : <Failed cause={state.value.cause} />;
   const files = Object.entries(work.files).sort(([, left], [, right]) => right - left);
   return (
     <>
@@ -222,7 +270,7 @@ export function Turns({ id, onTime }: { id: string; onTime: (time: string) => vo
     [id, count],
   );
   const turns = state.value.value?.turns ?? [];
-  if (turns.length === 0) return null;
+  if (turns.length === 0) return state.value.loading ? <Waiting /> : null;
   return (
     <Panel title="Turns" count={count} open={false}>
       <ol class="turns">
@@ -407,7 +455,7 @@ export function Prompts({ session, run }: { session: MarkedSession; run: Run | n
   }, [open.length]);
   // For a session that accepts commands, the input is below its conversation.
   const types = run?.terminal && run.state === "running";
-  if (!types && prompts.length === 0) return null;
+  if (!types && prompts.length === 0) return state.value.value === null && state.value.loading ? <Waiting /> : null;
   const queue = async (): Promise<void> => {
     failed.value = null;
     try {

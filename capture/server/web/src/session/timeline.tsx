@@ -82,9 +82,9 @@ export function Timeline({ id, run, onPlace }: { id: string; run: string | null;
     }));
   });
 
-  if (failed.value !== null) return <Failed cause={failed.value} />;
-  if (list === null) return <Loading lines={1} />;
-  if (list.length === 0) return null;
+  if (failed.value !== null || list === null || list.length === 0) {
+    return <section class="timeline">{failed.value !== null ? <Failed cause={failed.value} /> : list === null ? <Loading lines={2} /> : null}</section>;
+  }
   const at = (time: number): StatusChange | undefined => list.findLast((change) => Date.parse(change.at) <= time);
   const move = (step: number): void => {
     const here = chosen.value === null ? list.length : list.findLastIndex((change) => Date.parse(change.at) <= (chosen.value ?? 0));

@@ -1,7 +1,7 @@
 // A terminal's screen in a pane, as large as the width allows.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Grid } from "./grid";
 import { Rows } from "./rows";
 
@@ -12,7 +12,7 @@ export const CELL = 0.602;
 export function Screen({ grid, large, children }: { grid: Grid; large: boolean; children?: ComponentChildren }) {
   const element = useRef<HTMLDivElement>(null);
   // The text is as large as the width allows, but never too small to read; then the pane scrolls.
-  useEffect(() => {
+  useLayoutEffect(() => {
     const target = element.current;
     const around = target?.parentElement;
     if (target == null || around == null) return;

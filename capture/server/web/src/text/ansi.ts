@@ -18,6 +18,9 @@ export const INVERSE = 16;
 const PLAIN: Style = { fg: null, bg: null, flags: 0 };
 const SGR = /\x1b\[([0-9;:]*)m/g;
 
+/** A text without colours. A search index may have removed the escape character itself. */
+export const colourless = (text: string): string => text.replace(/\x1b\[[0-9;:]*m|\[\d[\d;:]*m(?!\])/g, "");
+
 /** Splits a text where its colours change. */
 export function runs(text: string): Run[] {
   if (!text.includes("\x1b[")) return text === "" ? [] : [{ text, ...PLAIN }];

@@ -102,5 +102,16 @@ export function basename(path: string): string {
 export const relative = (path: string, directory: string | null): string =>
   directory !== null && path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path;
 
+/** A path below a directory, relative to it, for a user who decides about it. Any other path stays as it is, also one
+ * that would be read as another place without its directory. */
+export function within(path: string, directory: string | null): string {
+  const short = relative(path, directory);
+  const isPlain = short.split("/").every((part) => part !== "" && part !== "." && part !== "..") && !/^[~\s]|^\w:|\\|, |\s$/.test(short);
+  return isPlain ? short : path;
+}
+
+/** A text that begins with a capital letter. */
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** The last eight characters of an id, as capture prints ids. */
 export const shortId = (id: string): string => id.slice(-8);

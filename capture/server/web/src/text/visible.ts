@@ -54,6 +54,23 @@ export function visible(text: string, strictness: Strictness = "reading"): strin
     .join("");
 }
 
+// Letters of scripts that have the shapes of Latin letters, and those that do.
+const KIN = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/u;
+const TWIN =
+  /[\u{391}\u{392}\u{395}-\u{397}\u{399}\u{39A}\u{39C}\u{39D}\u{39F}\u{3A1}\u{3A4}\u{3A5}\u{3A7}\u{3BD}\u{3BF}\u{405}\u{406}\u{408}\u{410}\u{412}\u{415}\u{41A}\u{41C}-\u{41E}\u{420}-\u{423}\u{425}\u{430}\u{435}\u{43E}\u{440}\u{441}\u{443}\u{445}\u{455}\u{456}\u{458}\u{4BB}\u{4CF}\u{501}\u{51B}\u{51D}\u{570}\u{578}\u{57D}\u{585}]/u;
+// Wide and mathematical letters and digits, and signs like `-`, `/` and `.`.
+const GUISE = /[\u{FF10}-\u{FF19}\u{FF21}-\u{FF3A}\u{FF41}-\u{FF5A}\u{1D400}-\u{1D7FF}\u{2010}\u{2011}\u{2024}\u{2044}\u{2212}\u{2215}\u{29F8}]/gu;
+
+/** Number of characters that pass for ASCII: letters of another script in a word with Latin ones, or in a text in which
+ * all letters of these scripts look like Latin ones. */
+export function lookalikes(text: string): number {
+  const kin = [...text].filter((character) => KIN.test(character));
+  const count = text.match(GUISE)?.length ?? 0;
+  if (kin.every((character) => TWIN.test(character))) return count + kin.length;
+  const mixed = (text.match(/[\p{L}\p{M}\p{N}_]+/gu) ?? []).filter((word) => /[A-Za-z]/.test(word));
+  return count + mixed.reduce((sum, word) => sum + [...word].filter((character) => KIN.test(character)).length, 0);
+}
+
 /** Facts about a text for a user who decides about it. */
 export type Census = { characters: number; lines: number; hidden: number; foreign: number };
 

@@ -1,11 +1,11 @@
 // One queue of the permission requests of all sessions, oldest first. A closed request keeps its place until the user
-// leaves the page, so that nothing moves under a finger.
+// leaves the page, in one line; whatever moves up because of that is inactive for a moment.
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { call } from "../api/client";
 import type { OpenApproval } from "../api/routes";
-import { ApprovalCard, KINDS } from "../approval/card";
+import { ApprovalCard, subjectOf } from "../approval/card";
 import { approvals, closed, loaded, row } from "../live/store";
 import { Command } from "../parts/copy";
 import { Empty, Failed, Loading } from "../parts/feedback";
@@ -14,7 +14,7 @@ import { useLoad } from "../parts/load";
 import { Title } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { address, fragment, parameter, setParameters } from "../router";
-import { counted, duration, moment, relative } from "../text/format";
+import { counted, duration, moment } from "../text/format";
 import { AGENTS, spaced } from "../text/names";
 
 /** The page of approvals. `focus` is the request a link points to, in the path or after the `#`. */
@@ -91,12 +91,6 @@ function Queue({ focus }: { focus: string | null }) {
       )}
     </>
   );
-}
-
-/** The subject of a request in one line: a plan has none, and a file is named relative to its directory. */
-function subjectOf({ kind, command, subject, cwd, tool }: OpenApproval): string {
-  if (kind === "plan") return "Approve a plan";
-  return command ?? (subject == null ? null : relative(subject, cwd)) ?? KINDS[kind ?? ""] ?? tool ?? "Permission request";
 }
 
 /** A compact index of the queue, next to it if there is room: waiting requests are visible without scrolling. */

@@ -37,12 +37,26 @@ export function DevicesPage() {
       notify(`This device may change rules until ${clock(elevated_until)}`);
     });
   }, []);
+  const { state, again } = useLoad(async (abort) => {
+    const [{ devices }, isOffered] = await Promise.all([call("GET /api/v1/devices", { signal: abort }), offered().catch(() => null)]);
+    return { devices, isOffered };
+  }, []);
+  const { value, cause } = state.value;
+  // Nothing is shown below what is not read yet, so that nothing moves.
+  if (value === null && cause === null) {
+    return (
+      <div class="column devices">
+        <h1 tabIndex={-1}>Devices</h1>
+        <Loading lines={8} />
+      </div>
+    );
+  }
   return (
     <div class="column devices">
       <h1 tabIndex={-1}>Devices</h1>
-      <Devices />
+      {value === null ? <Failed cause={cause} retry={again} /> : <Devices devices={value.devices} again={again} />}
       <Pairing />
-      <Notices />
+      {value !== null && <Notices isOffered={value.isOffered} />}
       <Appearance />
       <Keyboard />
       <p class="muted small">
@@ -57,9 +71,7 @@ export function DevicesPage() {
   );
 }
 
-function Devices() {
-  const { state, again } = useLoad((abort) => call("GET /api/v1/devices", { signal: abort }), []);
-  const { value, cause } = state.value;
+function Devices({ devices, again }: { devices: Device[]; again: () => void }) {
   const asking = useSignal<string | null>(null);
   const revoke = (device: Device): void => {
     void attempt(async () => {
@@ -72,11 +84,9 @@ function Devices() {
       }
     });
   };
-  if (cause !== null && value === null) return <Failed cause={cause} retry={again} />;
-  if (value === null) return <Loading lines={3} />;
   return (
     <ul class="panel device-list">
-      {value.devices.map((device) => (
+      {devices.map((device) => (
         <li key={device.id}>
           <Icon name="devices" size={20} />
           <div class="device-words">
@@ -125,14 +135,15 @@ function Pairing() {
   );
 }
 
-function Notices() {
-  const state = useSignal<"unknown" | "on" | "off" | "not offered">("unknown");
+/** `isOffered`: whether the server sends notices; `null` if that could not be read. */
+function Notices({ isOffered }: { isOffered: boolean | null }) {
+  const state = useSignal<"unknown" | "on" | "off" | "not offered">(isOffered === false ? "not offered" : "unknown");
   const failed = useSignal<unknown>(null);
   const busy = useSignal(false);
   const why = impossible();
   useEffect(() => {
     const look = async (): Promise<void> => {
-      if (!(await offered())) state.value = "not offered";
+      if (!(isOffered ?? (await offered()))) state.value = "not offered";
       else state.value = (await subscription()) === null ? "off" : "on";
     };
     look().catch((cause: unknown) => (failed.value = cause));

@@ -80,7 +80,17 @@ export function Home() {
       {!loaded.value ? (
         <Loading lines={8} label="Loading the sessions" />
       ) : entries.length === 0 ? (
-        <Nothing filter={filter.value} view={view} loading={more.loading || more.load !== null} />
+        <Nothing
+          isFiltered={filter.value !== "" || agent !== ""}
+          clear={() => {
+            filter.value = "";
+            setParameters({ q: "", agent: "" });
+            // On a phone this would open its keyboard.
+            if (matchMedia("(pointer: fine)").matches) document.querySelector<HTMLElement>("[data-filter]")?.focus();
+          }}
+          view={view}
+          loading={more.loading || more.load !== null}
+        />
       ) : (
         <div class="list" data-list onKeyDown={(event) => onListKey(event)}>
           <VirtualList
@@ -100,14 +110,20 @@ export function Home() {
 
 const sameSettings = <T extends object>(before: T, after: T): T => (JSON.stringify(before) === JSON.stringify(after) ? before : after);
 
-function Nothing({ filter, view, loading }: { filter: string; view: View; loading: boolean }) {
+function Nothing({ isFiltered, clear, view, loading }: { isFiltered: boolean; clear: () => void; view: View; loading: boolean }) {
   if (loading) return <Loading lines={8} label="Loading the sessions" />;
-  if (filter !== "") {
+  if (isFiltered) {
     return (
       <Empty icon="search" title="No session matches">
         <p>
-          The filter looks at titles, directories, branches, agents and labels. <kbd>Ctrl K</kbd> searches the texts.
+          The filter looks at titles, directories, branches, agents and labels.{" "}
+          <span class="with-keys">
+            <kbd>Ctrl K</kbd> searches the texts.
+          </span>
         </p>
+        <button type="button" class="button" onClick={clear}>
+          Clear the filter
+        </button>
       </Empty>
     );
   }

@@ -80,7 +80,14 @@ function Report({ days }: { days: number }) {
   const { state, again } = useLoad((abort) => call("GET /api/v1/overview", { query: { since, tz: zone() }, signal: abort }), [days, restarts.value]);
   const { value, cause } = state.value;
   if (cause !== null && value === null) return <Failed cause={cause} retry={again} />;
-  if (value === null) return <Loading lines={10} />;
+  // What is below begins outside the window, so that it does not move in it.
+  if (value === null) {
+    return (
+      <div key="place" class="report-place">
+        <Loading lines={10} />
+      </div>
+    );
+  }
   return (
     <>
       <Totals overview={value} />

@@ -7,6 +7,7 @@ import { ApiFailure, call, paired, words } from "../api/client";
 import { identify, mayControl } from "../me";
 import { Command } from "../parts/copy";
 import { Notices } from "../parts/feedback";
+import { Ticked } from "../parts/text";
 import { address, go, route } from "../router";
 
 /** A name for this browser that its owner will recognize in the list of devices. */
@@ -79,7 +80,7 @@ export function PairPage() {
         <>
           {failed.value !== null && (
             <p class="error-text" role="alert">
-              {why(failed.value)}
+              <Ticked text={why(failed.value)} />
             </p>
           )}
           <p>Run one of these in a terminal on the machine of the server. The code works once, for 60 seconds.</p>

@@ -5,8 +5,7 @@ import { markItems } from "../marks";
 import { mayControl } from "../me";
 import { Icon, SignShape, TONES, WORDS } from "../parts/icons";
 import { Menu } from "../parts/menu";
-import { activityOf, Confidence, Since, SubagentBadge, signOf, Title } from "../parts/sessions";
-import { Shown } from "../parts/text";
+import { Activity, Confidence, Since, SubagentBadge, signOf, Title } from "../parts/sessions";
 import { basename } from "../text/format";
 import { AGENTS, REASONS } from "../text/names";
 import { titleOf } from "../text/title";
@@ -17,7 +16,6 @@ export function SessionRow({ row }: { row: Row }) {
   const session = row.session.value;
   const sign = signOf(row);
   const need = row.need.value;
-  const activity = activityOf(row);
   const { reason, confidence } = session.status;
   return (
     <div class={`session-row ${TONES[sign]} ${need !== null ? "needs" : ""} ${need?.risky === true ? "risky" : ""}`}>
@@ -39,7 +37,9 @@ export function SessionRow({ row }: { row: Row }) {
             <SubagentBadge row={row} />
             {need?.risky === true && <span class="chip chip-risky">risky</span>}
           </span>
-          <span class="activity-line">{activity === null ? "\u00a0" : <Shown text={activity} />}</span>
+          <span class="activity-line">
+            <Activity row={row} />
+          </span>
         </span>
         <span class="cell-state">
           <span class="word">{WORDS[sign]}</span>

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiFailure, call } from "../api/client";
-import type { OpenApproval, Run } from "../api/routes";
+import type { MarkedSession, OpenApproval, Run } from "../api/routes";
 import { ApprovalCard } from "../approval/card";
 import { arrived, isShortcut } from "../keys";
 import { approvals, put, restarts, row } from "../live/store";
@@ -114,7 +114,7 @@ export function SessionPage({ id: named }: { id: string }) {
   const known = id.value === null ? undefined : row(id.value);
   if (known === undefined) {
     return (
-      <div class="column">
+      <div key="loading" class="column">
         <Loading lines={8} label="Loading the session" />
       </div>
     );
@@ -130,7 +130,7 @@ export function SessionPage({ id: named }: { id: string }) {
     if (sequence !== undefined) place(sequence);
   };
   return (
-    <div class="session" data-tab={tab.value}>
+    <div key="session" class="session" data-tab={tab.value}>
       <header class="session-head">
         <div class="session-title">
           <a href="/" class="icon-button" aria-label="All sessions">
@@ -143,7 +143,7 @@ export function SessionPage({ id: named }: { id: string }) {
             <div class="session-facts">
               <StateWord row={known} />
               <span>
-                for <Since time={session.status.since} />
+                for <Since time={known.need.value?.since ?? session.status.since} />
               </span>
               <span>
                 {AGENTS[session.provider]}
@@ -207,7 +207,9 @@ export function SessionPage({ id: named }: { id: string }) {
             </div>
           ))}
         <ConversationView id={known.id} at={Number.isNaN(at) ? null : at} />
-        {run !== null && takesCommands(run) && <Say session={session} run={run} />}
+        {run !== null
+          ? takesCommands(run) && <Say session={session} run={run} />
+          : session.provider === "capture" && mayTake(session) && <div class="say-place" />}
       </div>
       <aside class="side" id="session-details" aria-label="Details">
         <Findings known={known} decided={narrow ? [] : pending.map(({ id }) => id)} />
@@ -235,15 +237,29 @@ function useRun(id: string | null, ended: boolean): Run | null {
   return value?.id === id ? value : null;
 }
 
+/** Whether a session's run, which is not known yet, may take commands. */
+const mayTake = ({ run_id, status }: MarkedSession): boolean => run_id !== null && status.state !== "exited" && mayControl.value;
+
 /** Whether a session is controlled by commands, because it has no terminal to type into. */
 const takesCommands = (run: Run): boolean => run.state === "running" && !run.terminal && (run.takes ?? []).length > 0;
 
-/** On a small screen, requests are on a separate page. */
+const isAnswerable = ({ unanswerable, state }: OpenApproval): boolean => unanswerable == null && state === "pending";
+
+/** On a small screen, requests are on a separate page. Those that only the agent can answer are counted if there is no
+ * other. */
 function PendingLink({ approvals }: { approvals: OpenApproval[] }) {
+  // The stream does not say whether a request can be answered here.
+  const { state } = useLoad(
+    async (abort) => (await Promise.all(approvals.map(({ id }) => call("GET /api/v1/approvals/{id}", { path: { id }, signal: abort })))).filter(isAnswerable),
+    [approvals.map(({ id, revision }) => `${id} ${revision}`).join()],
+  );
+  const here = state.value.value;
+  const shown = here === null || here.length === 0 ? approvals : here;
+  const place = here === null ? "" : here.length === 0 ? " in the agent" : " for your decision";
   return (
-    <a class="pending-link" href={`/approvals/${approvals[0]?.id ?? ""}`}>
+    <a class="pending-link" href={`/approvals/${shown[0]?.id ?? ""}`}>
       <SignShape sign="approval" />
-      <span>{approvals.length === 1 ? "A request waits for your decision" : `${approvals.length} requests wait for your decision`}</span>
+      <span>{shown.length === 1 ? `A request waits${place}` : `${shown.length} requests wait${place}`}</span>
       <Icon name="right" />
     </a>
   );

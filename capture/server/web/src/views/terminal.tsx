@@ -225,7 +225,6 @@ export function TerminalPage({ id }: { id: string }) {
               {typing.value ? "Typing" : "Type"}
             </button>
           )}
-          <RecordingLink id={id} />
           <button
             type="button"
             class="button small"
@@ -261,6 +260,7 @@ export function TerminalPage({ id }: { id: string }) {
                 Take the size
               </button>
             ))}
+          <RecordingLink id={id} />
         </div>
       </header>
       {link.closed.value !== null && (
