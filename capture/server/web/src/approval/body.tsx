@@ -116,7 +116,7 @@ function Census({ request, past }: { request: Request; past: boolean }) {
   const all = census(readable(request));
   const { hidden } = all;
   const foreign = past ? lookalikes(readable(request)) : all.foreign;
-  const { lines, characters } = census(request.body.kind === "command" ? request.body.text : readable(request));
+  const { lines, characters } = request.body.kind === "command" ? census(request.body.text) : all;
   const warns = hidden > 0 || foreign > 0;
   if (!warns && characters < 400 && lines < 8) return null;
   return (

@@ -484,7 +484,7 @@ function watchBelow(card: HTMLElement | null, tell: (isBelow: boolean) => void):
     const { clientWidth, clientHeight } = document.documentElement;
     const height = Math.min(window.innerHeight, clientHeight, window.screen.height) * Math.min(1, window.screen.width / clientWidth);
     // In the page of a session the card itself scrolls, below its buttons.
-    const scrolls = card.scrollHeight > card.clientHeight + 1;
+    const scrolls = getComputedStyle(card).overflowY !== "visible" && card.scrollHeight > card.clientHeight + 1;
     card.toggleAttribute("data-scrolls", scrolls);
     tell(isCut || scrolls || button.getBoundingClientRect().bottom - begins > height - BARS);
   };
