@@ -247,14 +247,12 @@ impl Printer<'_> {
                 biased;
                 update = self.updates.recv() => match update {
                     Ok(update) => {
-                        let is_printed = match &mut self.streamed {
-                            Some(streamed) => streamed.print(&update, is_held, self.out)?,
-                            None => false,
-                        };
-                        if !is_printed {
+                        if !self.stream(&update, is_held) {
                             self.progress.iter_mut().for_each(|progress| progress.print(&update));
                         }
-                        self.silence = Silence::after(self.silence.take(), &update);
+                        // Without a stream for progress, nobody is told.
+                        let before = self.silence.take();
+                        self.silence = self.progress.as_ref().and_then(|_| Silence::after(before, &update));
                         tell(Ok(&update), &mut self.calls, self.format, self.out)?;
                     }
                     Err(RecvError::Lagged(count)) => {
@@ -264,15 +262,8 @@ impl Printer<'_> {
                     Err(RecvError::Closed) => break Err(SessionClosed),
                 },
                 () = self.gate.open() => {}
-                () = Silence::reportable(self.silence.as_ref()) => {
-                    if let Some(streamed) = &mut self.streamed {
-                        streamed.end_line(self.out)?;
-                    }
-                    if let (Some(silence), Some(progress)) = (&mut self.silence, &mut self.progress) {
-                        progress.report_silence(&silence.report());
-                    }
-                }
                 report = &mut turn => break report,
+                () = Silence::reportable(self.silence.as_ref()) => self.report_silence(),
             }
         };
         // The end of a turn withdraws its question, which ends the question's line before anything else is printed.
@@ -281,11 +272,32 @@ impl Printer<'_> {
         Ok(report)
     }
 
+    /// Prints the text of an update if texts are printed while they arrive. Returns whether nothing is left to print.
+    fn stream(&mut self, update: &SessionUpdate, is_held: bool) -> bool {
+        let Some(streamed) = &mut self.streamed else { return false };
+        // A terminal that takes no text does not end the turn; the end prints the answer, and reports the error.
+        streamed.print(update, is_held, self.out).unwrap_or_else(|_| {
+            self.streamed = None;
+            false
+        })
+    }
+
+    fn report_silence(&mut self) {
+        let Some(line) = self.silence.as_mut().map(Silence::report) else { return };
+        if let Some(streamed) = &mut self.streamed
+            && streamed.end_line(self.out).is_err()
+        {
+            self.streamed = None;
+        }
+        self.progress.iter_mut().for_each(|progress| progress.report_silence(&line));
+    }
+
     /// Prints the remaining updates.
     fn rest(&mut self) -> io::Result<()> {
         loop {
             match self.updates.try_recv() {
                 Ok(update) => {
+                    self.stream(&update, false);
                     self.progress.iter_mut().for_each(|progress| progress.warn(&update));
                     tell(Ok(&update), &mut self.calls, self.format, self.out)?;
                 }
@@ -300,7 +312,7 @@ impl Printer<'_> {
         if let (TurnReport::Ended { text, .. } | TurnReport::Paused { text, .. }, PrintFormat::Text) =
             (ended, self.format)
             && !text.is_empty()
-            && !self.streamed.as_ref().is_some_and(|streamed| streamed.has_printed(text))
+            && !self.streamed.as_mut().is_some_and(|streamed| streamed.take_printed(text))
         {
             writeln!(self.out, "{}", text.trim_end_matches('\n'))?;
         }
@@ -409,15 +421,7 @@ fn exit_of(
             let error = error.or_else(|| {
                 let what = "the answer reached its maximum length";
                 let setting = "`max_output_tokens` of its provider in the configuration sets another maximum";
-                match outcome {
-                    TurnOutcome::Length => Some(format!("{what}; {go_on}, and {setting}")),
-                    TurnOutcome::Aborted | TurnOutcome::Interrupted => Some(format!("the turn was stopped; {go_on}")),
-                    TurnOutcome::Done
-                    | TurnOutcome::Rounds
-                    | TurnOutcome::Refused
-                    | TurnOutcome::Empty
-                    | TurnOutcome::Failed => None,
-                }
+                (outcome == TurnOutcome::Length).then(|| format!("{what}; {go_on}, and {setting}"))
             });
             (exit, error)
         }

@@ -1,6 +1,9 @@
 //! Prints the model's texts at a terminal while they arrive.
 
-use std::io::{self, Write};
+use std::{
+    collections::VecDeque,
+    io::{self, Write},
+};
 
 use engine::{EngineActivity, RuntimeFrame};
 
@@ -17,6 +20,8 @@ pub(super) struct StreamedText {
     has_ended: bool,
     /// Whether a part of the answer was not printed.
     has_gap: bool,
+    /// Earlier answers that were printed whole and not taken yet, oldest first.
+    answers: VecDeque<String>,
 }
 
 impl StreamedText {
@@ -37,9 +42,7 @@ impl StreamedText {
         };
         match frame {
             RuntimeFrame::Text(text) => {
-                if std::mem::take(&mut self.has_ended) {
-                    *self = Self { is_open: self.is_open, ..Self::default() };
-                }
+                self.begin();
                 self.text(text, is_held, out)?;
                 Ok(true)
             }
@@ -52,6 +55,7 @@ impl StreamedText {
             }
             RuntimeFrame::RequestEnded { .. } => {
                 self.end_line(out)?;
+                self.begin();
                 self.has_ended = true;
                 Ok(false)
             }
@@ -76,12 +80,33 @@ impl StreamedText {
 
     /// Records that updates were lost, so that the answer is printed whole at its end.
     pub(super) fn miss(&mut self) {
+        self.begin();
         self.has_gap = true;
     }
 
-    /// Whether this text of the last answer has been printed.
-    pub(super) fn has_printed(&self, text: &str) -> bool {
-        !self.has_gap && self.printed.trim() == text.trim()
+    /// Whether this text is that of an answer that has been printed. An answer counts for one text.
+    pub(super) fn take_printed(&mut self, text: &str) -> bool {
+        let is_same = |answer: &String| answer.trim() == text.trim();
+        if let Some(at) = self.answers.iter().position(is_same) {
+            self.answers.drain(..=at);
+            return true;
+        }
+        // The answer of a turn that was stopped may have no end.
+        let is_current = !self.has_gap && is_same(&self.printed);
+        if is_current {
+            self.printed.clear();
+        }
+        is_current
+    }
+
+    /// Begins the next answer if one has ended.
+    fn begin(&mut self) {
+        if std::mem::take(&mut self.has_ended) {
+            let printed = std::mem::take(&mut self.printed);
+            if !std::mem::take(&mut self.has_gap) && !printed.trim().is_empty() {
+                self.answers.push_back(printed);
+            }
+        }
     }
 
     fn text(&mut self, text: &str, is_held: bool, out: &mut (dyn Write + Send)) -> io::Result<()> {
@@ -117,6 +142,7 @@ impl StreamedText {
 mod tests {
     use std::sync::Arc;
 
+    use engine::{RequestNumber, cache::CachePrediction};
     use session_tree::Json;
 
     use super::*;
@@ -138,26 +164,50 @@ mod tests {
         (RuntimeFrame::Block(block.as_object().unwrap().clone()), false)
     }
 
+    fn ended() -> (RuntimeFrame, bool) {
+        let ended = RuntimeFrame::RequestEnded {
+            request: RequestNumber(1),
+            usage: None,
+            predicted: CachePrediction::default(),
+            cause: None,
+            failure: None,
+            error: None,
+        };
+        (ended, false)
+    }
+
     #[test]
-    fn each_text_ends_with_its_line_and_counts_as_printed() {
-        let (out, streamed) =
-            frames(vec![text("\n\nI lo"), text("ok."), block("I look."), text("More.\n"), block("More.")]);
+    fn each_text_ends_with_its_line_and_an_answer_counts_as_printed_once() {
+        let answer = || vec![text("\n\nI lo"), text("ok."), block("I look."), text("More.\n"), block("More."), ended()];
+        let (out, mut streamed) = frames(answer());
         assert_eq!(out, "I look.\nMore.\n");
-        assert!(streamed.has_printed("I look.More.\n"));
-        assert!(!streamed.has_printed("More."));
+        assert!(streamed.take_printed("I look.More.\n"));
+        assert!(!streamed.take_printed("I look.More."));
+        // The answers of two turns, printed before the end of the first turn is reported.
+        let (_, mut streamed) = frames([answer(), vec![text("Then this."), block("Then this.")]].concat());
+        assert!(streamed.take_printed("I look.More."));
+        assert!(streamed.take_printed("Then this."));
+        assert!(!streamed.take_printed("Then this."));
+    }
+
+    #[test]
+    fn an_answer_with_a_gap_is_printed_at_the_end() {
+        let held = (RuntimeFrame::Text("ok.".to_owned()), true);
+        let (out, mut streamed) = frames(vec![text("I lo"), held, block("I look."), ended()]);
+        assert_eq!(out, "I lo\n");
+        assert!(!streamed.take_printed("I look."));
+        // Updates lost between two answers belong to the next one.
+        streamed.miss();
+        let mut out = Vec::new();
+        for (frame, is_held) in [text("look."), block("I look."), ended()] {
+            streamed.print(&SessionUpdate::Frame(Arc::new(frame)), is_held, &mut out).unwrap();
+        }
+        assert!(!streamed.take_printed("I look.") && !streamed.take_printed("look."));
     }
 
     #[test]
     fn a_notice_of_streaming_does_not_break_the_line() {
         let streaming = (RuntimeFrame::Activity(EngineActivity::Streaming), false);
         assert_eq!(frames(vec![text("I "), streaming, text("look."), block("I look.")]).0, "I look.\n");
-    }
-
-    #[test]
-    fn a_text_that_arrives_during_a_question_is_printed_at_the_end() {
-        let (out, streamed) =
-            frames(vec![text("I lo"), (RuntimeFrame::Text("ok.".to_owned()), true), block("I look.")]);
-        assert_eq!(out, "I lo\n");
-        assert!(!streamed.has_printed("I look."));
     }
 }

@@ -178,7 +178,11 @@ async fn print_until_signal(
                 // Also report output that could not be written.
                 let why = message.as_deref().filter(|_| exit == PrintExit::Failed).map(|why| format!(" ({why})"));
                 let how = format!("{how}{}", why.unwrap_or_default());
-                let message = if by_signal.is_some() { Some(how) } else { message };
+                let message = match message {
+                    _ if by_signal.is_some() => Some(how),
+                    None if exit == PrintExit::Failed => Some(format!("the turn was stopped; {}", way_on(&file))),
+                    message => message,
+                };
                 return Ok((by_signal.map_or(EndedBy::Turn(exit), EndedBy::Signal), message));
             }
             _ = interrupted.recv() => (BY_INTERRUPT, EngineInput::Abort),
