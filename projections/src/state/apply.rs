@@ -41,6 +41,8 @@ impl SessionState {
         }
         match &event.payload {
             Payload::SessionStarted(started) => self.apply_start(started),
+            // The end of an earlier process, read while another one runs the session.
+            Payload::SessionExited(_) if event.history && matches!(self.process, Process::Alive { .. }) => {}
             Payload::SessionExited(exited) => {
                 self.part(Some(exited.reason.unwrap_or(Reason::Clean)), at, out);
             }

@@ -392,6 +392,9 @@ fn the_exit_reason_follows_from_how_the_process_ended() {
     // The end of another process does not matter.
     let other = signal(Process, Confidence::High, Claim::ProcessGone { pid: PID + 1, clean: false });
     assert_eq!(last(alive_and(&[on(5.0, other)])), "0 waiting new_session");
+    // Nor does the recorded end of an earlier process.
+    let earlier = said(SessionExited { reason: Some(Reason::Failed), code: Some(1) }).long_ago(1.0);
+    assert_eq!(last(alive_and(&[on(5.0, earlier)])), "0 waiting new_session");
     // The agent reports its own end.
     let exit = said(SessionExited { reason: Some(Reason::Failed), code: Some(1) });
     assert_eq!(last(vec![on(0.0, prompt("go")), on(1.0, exit)]), "1 exited failed");
