@@ -96,6 +96,7 @@ pub fn load(file: &Path, workspace: Option<&Path>) -> Result<Policy, Refused> {
 /// instance for a secret, for a file that decides what runs later, or if another rule decides first.
 #[must_use]
 pub fn rule_for(file: &Path, request: &PermissionRequest, facts: &dyn Facts) -> Option<String> {
+    refuse_inside(file, &request.workspace).ok()?;
     let rule = approver::rule_for(request)?;
     let policy = Policy::parse(&appended(file, &rule).ok()?, file).ok()?;
     let policy = with_repository(policy, &request.workspace).ok()?;

@@ -199,8 +199,8 @@ pub fn unanswered() -> CallDecision {
 /// No decision was made, because there was no way to ask.
 #[must_use]
 pub(crate) fn unasked() -> CallDecision {
-    let reason = "Nobody could be asked: this session has no terminal, and no capture server is running. The call was not \
-                  run. This is not a refusal.";
+    let reason = "Nobody could be asked: this session has no terminal, and no capture server could be reached. The call \
+                  was not run. This is not a refusal.";
     decision(CallVerdict::Unanswered, "nobody", None, Some(reason.to_owned()))
 }
 
