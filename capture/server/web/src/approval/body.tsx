@@ -1,6 +1,7 @@
 // The body of a permission request for users: complete, left to right, with hidden characters as escapes.
 
 import type { Signal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import type { OpenApproval } from "../api/routes";
 import { CopyButton } from "../parts/copy";
 import { Icon } from "../parts/icons";
@@ -176,7 +177,8 @@ type ChangesProps = { file: FileChange; cwd: string | null; before: { size?: num
 function Changes({ file, cwd, before, whole, onUnfold }: ChangesProps) {
   const added = file.lines.filter((line) => line.kind === "added").length;
   const removed = file.lines.filter((line) => line.kind === "removed").length;
-  const shown = whole ? file.lines : file.lines.slice(0, FIRST);
+  // Kept between renders: tens of thousands of lines take seconds to compare.
+  const parts = useMemo(() => partsOf(whole ? file.lines : file.lines.slice(0, FIRST)), [file.lines, whole]);
   return (
     <figure class="changes">
       <figcaption>
@@ -196,9 +198,7 @@ function Changes({ file, cwd, before, whole, onUnfold }: ChangesProps) {
         )}
       </figcaption>
       <div class="diff" tabIndex={0} role="region" aria-label={`changes of ${visible(file.path)}`}>
-        {shown.map((line, index) => (
-          <DiffLine key={index} line={line} />
-        ))}
+        {parts}
       </div>
       {!whole && (
         <p class="census census-warns">
@@ -211,6 +211,23 @@ function Changes({ file, cwd, before, whole, onUnfold }: ChangesProps) {
       )}
     </figure>
   );
+}
+
+/** Lines per part of a diff. The browser lays out only the parts in view. */
+const PART = 200;
+
+function partsOf(lines: readonly Line[]) {
+  const starts = Array.from({ length: Math.ceil(lines.length / PART) }, (_, part) => part * PART);
+  return starts.map((start) => {
+    const part = lines.slice(start, start + PART);
+    return (
+      <div key={start} class="diff-part" style={{ "--lines": part.length }}>
+        {part.map((line, index) => (
+          <DiffLine key={index} line={line} />
+        ))}
+      </div>
+    );
+  });
 }
 
 const SIGNS = { added: "+", removed: "−", same: " ", note: "·" } as const;
