@@ -58,8 +58,6 @@ const MODES: [&str; 3] = ["plan", "ask", "accept-edits"];
 enum Class {
     /// Runs at once.
     Free,
-    /// A tool with a reserved name: nothing runs, the model is told so, and the user is not asked.
-    Reserved,
     /// Asked in every mode.
     Asked,
     /// Asked, but denied in the mode `plan`.
@@ -92,7 +90,7 @@ fn cases(outside: &str, url: &str) -> Vec<Case> {
         case("read outside", "read", json!({ "path": format!("{outside}/notes.txt") }), Class::Asked, None),
         case("glob", "glob", json!({ "pattern": "*.txt", "path": "plain" }), Class::Free, None),
         case("grep", "grep", json!({ "pattern": "line", "path": "notes.txt" }), Class::Free, None),
-        case("grep where a secret is", "grep", json!({ "pattern": "line" }), Class::Asked, None),
+        case("grep where a secret is", "grep", json!({ "pattern": "line", "path": "keys" }), Class::Asked, None),
         case("todo", "todo", json!({ "items": [{ "text": "work", "state": "done" }] }), Class::Free, None),
         case("process", "process", json!({ "action": "list" }), Class::Free, None),
         case(
@@ -120,9 +118,6 @@ fn cases(outside: &str, url: &str) -> Vec<Case> {
         case("bash", "bash", json!({ "command": "echo after > ran.txt" }), Class::Changes, Some("ran.txt")),
         case("fetch", "fetch", json!({ "url": url }), Class::Changes, None),
         case("ask", "ask", json!({ "question": "Which?", "options": ["left", "right"] }), Class::Asked, None),
-        case("mcp", "mcp", json!({ "action": "search", "tool": "x" }), Class::Reserved, None),
-        case("skill", "skill", json!({ "name": "x" }), Class::Reserved, None),
-        case("rewind", "rewind", json!({ "action": "list" }), Class::Reserved, None),
     ];
     let mut named =
         case("bash of a rule", "bash", json!({ "command": "touch named.txt" }), Class::Changes, Some("named.txt"));
@@ -166,7 +161,6 @@ fn expected(case: &Case, mode: &str, person: Person, rule: Rule, server: bool) -
     }
     match case.class {
         Class::Free => "allow",
-        Class::Reserved => "no_effect",
         Class::Asked if case.name == "ask" && person == Person::Denies => "allow",
         Class::Asked => by_person,
         Class::Changes | Class::Edits if mode == "plan" => "deny",
@@ -293,6 +287,9 @@ fn prepared(place: Place, model: &Model, policy: Option<&str>) -> Outcome<Place>
     fs::create_dir_all(place.machine.home().join("elsewhere")).map_err(told)?;
     fs::write(place.machine.home().join("elsewhere/notes.txt"), "outside\n").map_err(told)?;
     place.write(".env", "TOKEN=not-a-real-one\n")?;
+    // A search reads no hidden files, so `.env` is no secret for it.
+    fs::create_dir_all(place.machine.project().join("keys")).map_err(told)?;
+    place.write("keys/id_rsa", "a line\n")?;
     place.write("notes.txt", "a line\n")?;
     place.write("edited.txt", "before\n")?;
     if let Some(policy) = policy {

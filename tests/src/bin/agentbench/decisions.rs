@@ -81,7 +81,11 @@ fn by_rule(bench: &Bench, n: usize) -> Outcome<Row> {
 /// Reads in the workspace, compared with as many calls that need no decision.
 fn in_process(bench: &Bench, n: usize) -> Outcome<Row> {
     let read = |at: usize, call: usize| json!({ "path": "lines.txt", "offset": 1 + at * 40 + call, "limit": 1 });
-    let todo = |at: usize, call: usize| json!({ "items": [{ "text": format!("{at}.{call}"), "state": "done" }] });
+    // Lists of different lengths, for the same reason as the different lines.
+    let todo = |at: usize, call: usize| {
+        let items = (0..=(at + call) % 8).map(|item| json!({ "text": format!("{at}.{call}.{item}"), "state": "done" }));
+        json!({ "items": items.collect::<Vec<_>>() })
+    };
     let reads = further(bench, n, "read", read)?;
     let todos = further(bench, n, "todo", todo)?;
     let each = reads - todos;
@@ -104,7 +108,9 @@ fn further(
         };
         let model = Canned::start(false, Box::new(say)).map_err(|error| error.to_string())?;
         let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
-        place.write("lines.txt", &"a line\n".repeat(40 * (n + 1)))?;
+        // Different lines: equal results count as a loop.
+        let lines: String = (0..40 * (n + 1)).map(|number| format!("line {number}\n")).collect();
+        place.write("lines.txt", &lines)?;
         place.run(&["go on"])?.done()?;
         let exchanges = model.exchanges();
         let gap = |pair: &[crate::canned::Exchange]| Some(ms(pair[1].read - pair[0].answered?));
