@@ -82,8 +82,7 @@ pub(crate) const fn rules_of(mode: AgentMode, policy: PolicyState) -> &'static s
 pub(crate) const fn rules_in_short(mode: AgentMode, policy: PolicyState) -> &'static str {
     match (mode, policy) {
         (AgentMode::Plan, PolicyState::NotInForce) => {
-            "policy not in force: you are asked about each read, and all \
-                                                       other calls are denied"
+            "policy not in force: you are asked about each read, and all other calls are denied"
         }
         (AgentMode::Plan, PolicyState::Served | PolicyState::NoServer) => "only reads",
         (AgentMode::Ask | AgentMode::AcceptEdits, PolicyState::NotInForce) => {

@@ -237,8 +237,8 @@ impl InProcess {
     }
 
     /// The rules that would allow exactly this call again, in this directory. `None` if no rule can, for instance of a
-    /// secret or a file that decides what runs later, if the policy is not in force and could not be extended, or if the command looks dangerous: such a command cannot be allowed
-    /// permanently with a key press.
+    /// secret or a file that decides what runs later, if the policy is not in force and could not be extended, or if
+    /// the command looks dangerous: such a command cannot be allowed permanently with a key press.
     #[must_use]
     pub(crate) fn rule_for(&self, asked: &AskedPermission) -> Option<String> {
         let command = (asked.facts.kind == CallClass::Command).then(|| asked.call.arguments.text("command")).flatten();

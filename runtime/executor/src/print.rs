@@ -167,7 +167,7 @@ struct Printer<'a> {
     silence: Option<Silence>,
 }
 
-/// Time without a word of the model after which a line says so, and between two such lines.
+/// Time without text from the model after which a line reports it. Each further line follows after three times as long.
 const SILENT_FOR: Duration = Duration::from_secs(10);
 
 /// How long the model has sent no text.
@@ -250,7 +250,7 @@ impl Printer<'_> {
                         if !self.stream(&update, is_held) {
                             self.progress.iter_mut().for_each(|progress| progress.print(&update));
                         }
-                        // Without a stream for progress, nobody is told.
+                        // Silence is reported only with the progress.
                         let before = self.silence.take();
                         self.silence = self.progress.as_ref().and_then(|_| Silence::after(before, &update));
                         tell(Ok(&update), &mut self.calls, self.format, self.out)?;

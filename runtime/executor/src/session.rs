@@ -126,7 +126,7 @@ struct SessionExecutor {
     waiting: Option<WaitingPrompt>,
     /// Whether a caller waited for the end of a turn, and so claims the ends of the turns after it.
     has_prompted: bool,
-    /// The ends of turns of queued messages that nobody waited for yet, for the next call of `finish`.
+    /// Reports of turns that ended before `finish` was called for them, oldest first.
     unclaimed: VecDeque<TurnReport>,
     /// Whether messages are no longer accepted.
     is_finished: bool,

@@ -125,7 +125,7 @@ fn error_object(body: &Json) -> Option<&Object> {
     found.or_else(|| object.text("message").map(|_| object))
 }
 
-/// The description of a kind with the message. A message about a failed connection stands alone.
+/// The description of a kind with the message. A message about a failed connection is shown without it.
 fn sentence(kind: FailureKind, message: &str) -> String {
     if kind == FailureKind::Network && message.starts_with("cannot connect") {
         return message.to_owned();

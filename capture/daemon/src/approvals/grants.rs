@@ -27,7 +27,14 @@ impl Grant {
     pub(super) fn of(approval: &Approval, files: &[FileMark]) -> Option<Self> {
         let repeatable = match approval.kind {
             Some(ApprovalKind::Question | ApprovalKind::Plan | ApprovalKind::Edit) | None => false,
-            Some(_) => !has_more_files(approval, files),
+            Some(
+                ApprovalKind::Command
+                | ApprovalKind::Mcp
+                | ApprovalKind::Fetch
+                | ApprovalKind::Trust
+                | ApprovalKind::Write
+                | ApprovalKind::Read,
+            ) => !has_more_files(approval, files),
         };
         (approval.exact && repeatable).then(|| Self {
             session: approval.session_id,
