@@ -27,6 +27,9 @@ const STEP_TEXTS: usize = 500;
 const STEP_PAUSE: Duration = Duration::from_millis(2);
 /// Longest wait for the search index.
 const INDEX_WITHIN: Duration = Duration::from_secs(120);
+/// Number of attempts to empty the write-ahead log, and the pause between them.
+const LOG_ATTEMPTS: usize = 20;
+const LOG_PAUSE: Duration = Duration::from_millis(100);
 /// First and longest delay after a failure.
 const RETRY: Duration = Duration::from_secs(2);
 const RETRY_MOST: Duration = Duration::from_secs(300);
@@ -54,6 +57,8 @@ enum EraseError {
     Index { path: String, source: std::io::Error },
     #[error("the search index was not written in time")]
     IndexBusy,
+    #[error("a program reads the database for a long time, so its write-ahead log cannot be emptied")]
+    LogBusy,
     #[error(transparent)]
     Stopped(#[from] IngestStopped),
 }
@@ -198,6 +203,10 @@ impl Eraser {
         let erased: Vec<(SessionRow, RemovalKind)> =
             pending.iter().map(|pending| (pending.row, pending.kind)).collect();
         let sessions = erased.len();
+        // Once nothing is listed, everybody is told that the data is gone. So the log must be empty before.
+        let all = erased.clone();
+        self.step(move |writer| writer.overwrite_facts(&all))?;
+        self.empty_log()?;
         self.step(move |writer| writer.finish_erasing(&erased))?;
         let Compacted { before, after } = freed.unwrap_or_default();
         let freed = before.saturating_sub(after);
@@ -238,6 +247,17 @@ impl Eraser {
         }
         self.step(|writer| writer.empty_log())?;
         Ok(Some(Compacted { before, after: size() }))
+    }
+
+    /// Empties the write-ahead log, whose pages contain what was erased.
+    fn empty_log(&self) -> Result<(), EraseError> {
+        for _ in 0..LOG_ATTEMPTS {
+            if self.step(|writer| writer.empty_log())? {
+                return Ok(());
+            }
+            std::thread::park_timeout(LOG_PAUSE);
+        }
+        Err(EraseError::LogBusy)
     }
 
     fn compact(&self) -> Result<Compacted, EraseError> {

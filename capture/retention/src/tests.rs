@@ -38,7 +38,7 @@ struct Service {
     reader: Reader,
     inputs: IngestHandle,
     threads: Vec<JoinHandle<()>>,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Service {
@@ -75,7 +75,7 @@ impl Service {
         };
         let (retention, mut eraser) = Retention::new(parts);
         let threads = vec![thread::spawn(move || ingest.run()), thread::spawn(move || eraser.run())];
-        Self { clocks, retention, reader, inputs, threads, _dir: dir }
+        Self { clocks, retention, reader, inputs, threads, dir }
     }
 
     /// Lets time pass, and lets the eraser check the clock.
@@ -257,4 +257,48 @@ fn audit_rows_survive_pruning_but_not_forgetting_a_session() {
             assert!(!bytes.windows(id.len()).any(|window| window == id.as_bytes()), "{file}");
         }
     }
+}
+
+/// The files of the data directory that contain this word.
+fn files_with(service: &Service, word: &str) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(service.dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let has = |path: &PathBuf| {
+        std::fs::read(path).is_ok_and(|bytes| bytes.windows(word.len()).any(|window| window == word.as_bytes()))
+    };
+    files.filter(has).collect()
+}
+
+#[test]
+fn a_forgotten_session_counts_as_being_erased_until_the_write_ahead_log_is_empty() {
+    let mut world = World::new();
+    world.add("plantedname", 100, None, "/p");
+    let id = world.sessions[0].id;
+    let service = Service::start(world, PrunePolicy::default());
+    // A reader that uses the write-ahead log.
+    let reading = rusqlite::Connection::open(service.dir.path().join("capture.db")).unwrap();
+    reading.execute_batch("BEGIN; SELECT count(*) FROM sessions").unwrap();
+    wait(service.retention.forget(id, false)).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    let status = || wait(service.retention.status()).unwrap();
+    let trouble = loop {
+        let now = status();
+        assert_eq!(now.erasing, 1, "{:?}", files_with(&service, "plantedname"));
+        if let Some(trouble) = now.trouble {
+            break trouble;
+        }
+        assert!(Instant::now() < until, "no trouble is reported");
+        thread::park_timeout(Duration::from_millis(5));
+    };
+    assert!(trouble.contains("write-ahead log"), "{trouble}");
+    drop(reading);
+    loop {
+        service.retention.wake();
+        if status().erasing == 0 {
+            break;
+        }
+        assert!(Instant::now() < until, "{:?}", status());
+        thread::park_timeout(Duration::from_millis(5));
+    }
+    assert_eq!(files_with(&service, "plantedname"), Vec::<PathBuf>::new());
+    service.stop();
 }

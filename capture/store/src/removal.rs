@@ -316,28 +316,51 @@ impl Writer {
         Ok(deleted)
     }
 
-    /// Finishes sessions that are erased everywhere: deletes their recorded facts and overwrites them on their pages. A
-    /// session that was read as pruned and forgotten since then is not finished.
+    /// Overwrites the recorded facts of sessions that are erased everywhere else, on their pages too. The sessions stay
+    /// listed until [`Self::finish_erasing`]. A session that was read as pruned and forgotten since then keeps its
+    /// facts.
+    ///
+    /// # Errors
+    /// When SQLite cannot write.
+    pub fn overwrite_facts(&mut self, erased: &[(SessionRow, RemovalKind)]) -> Result<(), CommitError> {
+        let sql = "UPDATE erasing SET about = ?3 WHERE session = ?1 AND forgotten = ?2";
+        let nothing = About::default().stored();
+        self.with_secure_delete(erased, |row, is_forgotten| {
+            self.connection().execute(sql, params![row.number(), is_forgotten, nothing])
+        })
+    }
+
+    /// Deletes sessions from the list of those to be erased. Call it once their facts are overwritten and
+    /// [`Self::empty_log`] succeeded: nothing looks for their traces afterwards. A session that was read as pruned and
+    /// forgotten since then stays listed.
     ///
     /// # Errors
     /// When SQLite cannot write.
     pub fn finish_erasing(&mut self, erased: &[(SessionRow, RemovalKind)]) -> Result<(), CommitError> {
-        let failed = failed("the list of removed sessions");
-        self.connection().execute_batch("PRAGMA secure_delete = ON").map_err(&failed)?;
         let sql = "DELETE FROM erasing WHERE session = ?1 AND forgotten = ?2";
-        let deleted = erased.iter().try_for_each(|(row, kind)| {
-            self.connection().execute(sql, params![row.number(), *kind == RemovalKind::Forgotten]).map(drop)
-        });
-        self.connection().execute_batch("PRAGMA secure_delete = OFF").map_err(&failed)?;
-        deleted.map_err(failed)?;
-        self.empty_log()
+        self.with_secure_delete(erased, |row, is_forgotten| {
+            self.connection().execute(sql, params![row.number(), is_forgotten])
+        })
     }
 
-    /// Rewrites the whole database without free pages and remains of deleted data, and empties the write-ahead log.
-    /// Blocks all other writes.
+    /// Changes the row of each session, overwriting the previous content with zeros.
+    fn with_secure_delete(
+        &self,
+        erased: &[(SessionRow, RemovalKind)],
+        change: impl Fn(SessionRow, bool) -> rusqlite::Result<usize>,
+    ) -> Result<(), CommitError> {
+        let failed = failed("the list of removed sessions");
+        self.connection().execute_batch("PRAGMA secure_delete = ON").map_err(&failed)?;
+        let changed = erased.iter().try_for_each(|(row, kind)| change(*row, *kind == RemovalKind::Forgotten).map(drop));
+        self.connection().execute_batch("PRAGMA secure_delete = OFF").map_err(&failed)?;
+        changed.map_err(failed)
+    }
+
+    /// Rewrites the whole database without free pages and remains of deleted data, and empties the write-ahead log
+    /// unless a reader uses it. Blocks all other writes.
     ///
     /// # Errors
-    /// When SQLite fails, for lack of space, or because a reader uses the log.
+    /// When SQLite fails, for example for lack of space.
     pub fn compact(&mut self) -> Result<Compacted, CommitError> {
         let failed = failed("the compacted database");
         let before = self.file_bytes();
@@ -346,6 +369,7 @@ impl Writer {
         let done = self.connection().execute_batch(sql);
         self.connection().execute_batch("PRAGMA temp_store = MEMORY").map_err(&failed)?;
         done.map_err(failed)?;
+        // If a reader uses the log, a later call empties it.
         self.empty_log()?;
         Ok(Compacted { before, after: self.file_bytes() })
     }

@@ -431,22 +431,25 @@ impl Writer {
     /// # Errors
     /// When SQLite fails.
     pub fn restart_log(&self) -> Result<(), CommitError> {
-        self.checkpoint_all("RESTART")
+        self.checkpoint_all("RESTART").map(drop)
     }
 
     /// Moves the whole write-ahead log into the database and truncates the log. Call between transactions. A reader
-    /// that uses the log for longer than a moment prevents this; then the next call tries again.
+    /// that uses the log for longer than a moment prevents this: returns `false`, and the next call tries again.
     ///
     /// # Errors
     /// When SQLite fails.
-    pub fn empty_log(&self) -> Result<(), CommitError> {
+    pub fn empty_log(&self) -> Result<bool, CommitError> {
         self.checkpoint_all("TRUNCATE")
     }
 
-    fn checkpoint_all(&self, mode: &str) -> Result<(), CommitError> {
+    /// Returns whether the checkpoint was completed.
+    fn checkpoint_all(&self, mode: &str) -> Result<bool, CommitError> {
         let failed = failed("a checkpoint");
         self.connection.busy_timeout(CHECKPOINT_BUSY).map_err(&failed)?;
-        let done = self.connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()));
+        // The first column is 1 if a reader or writer prevented it.
+        let completed = |row: &rusqlite::Row<'_>| Ok(row.get::<_, i64>(0)? == 0);
+        let done = self.connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], completed);
         self.connection.busy_timeout(BUSY).map_err(&failed)?;
         done.map_err(&failed)
     }

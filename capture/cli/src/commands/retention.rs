@@ -175,12 +175,13 @@ fn carry_out(
     } else {
         show(&in_words(&report, "removed"))?
     }
-    match left.trouble {
-        Some(why) if left.erasing > 0 => {
-            Err(Failed::Other(format!("the data is not erased everywhere yet: {why}; the server tries again")).into())
-        }
-        Some(_) | None => Ok(()),
+    if left.erasing == 0 {
+        return Ok(());
     }
+    let why = left
+        .trouble
+        .map_or_else(|| "; the server continues".to_owned(), |why| format!(": {why}; the server tries again"));
+    Err(Failed::Other(format!("the data is not erased everywhere yet{why}")).into())
 }
 
 fn confirm(context: &Context, question: &str) -> anyhow::Result<()> {
