@@ -8,6 +8,12 @@ import { browser, setup, world } from "./setup.mjs";
 import { eventually } from "./world.mjs";
 
 const SCRIPT = "printf '\\033[31mfirst\\033[0m\\n'; sleep 0.4; echo second; sleep 0.4; echo third; sleep 0.4";
+// When this text was printed, ms from the beginning.
+async function printed(text) {
+  const { frames } = await world.api(`/api/v1/runs/${run.id}/recording/frames`);
+  return frames.find((frame) => JSON.stringify(frame).includes(text)).at_ms;
+}
+
 const screen = (page) => page.getByRole("region", { name: "Screen" });
 
 let run;
@@ -49,12 +55,13 @@ test("a session leads to the recording of its run, and a moment of it to the scr
 
 test("any moment of a recording is shown: by the slider, by keys, by a link", async () => {
   const visitor = await Visitor.paired(browser, world, "read", { phone: true });
-  const page = await visitor.open(`/recordings/${run.id}?t=1.2`);
+  const page = await visitor.open(`/recordings/${run.id}?t=${(await printed("third")) / 1000 + 0.1}`);
   await screen(page).getByText("third", { exact: true }).waitFor();
   await check(page, "recording on a phone");
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth));
   const slider = page.getByRole("slider", { name: "Time of the recording" });
-  await slider.fill("600");
+  // A position of the slider between the second line and the third.
+  await slider.fill(String(Math.ceil((await printed("second")) / 100) * 100));
   await screen(page).getByText("third", { exact: true }).waitFor({ state: "detached" });
   await screen(page).getByText("second", { exact: true }).waitFor();
   await slider.focus();
