@@ -57,6 +57,9 @@ pub struct ApprovalView {
     /// Whether it may run or change files that are not listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_files: bool,
+    /// Whether it can be allowed for the rest of the session (`scope: "session"`): a repetition can be recognized.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeatable: bool,
     /// What the user's policy says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyView>,

@@ -44,6 +44,7 @@ use accepted_answers::{accepts_decisions, route_of, why_not_allowed};
 use blocking::BlockingPool;
 use dialog::dialog_of;
 use files::{FileMarks, has_more_files, marks};
+use grants::Grant;
 use pending::{KnownSince, PendingApprovals, PendingSummary};
 
 use api::{
@@ -399,6 +400,9 @@ impl ApprovalBroker {
         let PendingSummary { files, judged, is_pending, .. } = standing;
         // Until the files are hashed, others may exist.
         let more_files = is_pending && files.as_ref().is_none_or(|files| has_more_files(&approval, files));
+        let repeatable = is_pending
+            && answer.is_some_and(|via| via != DecidedVia::Keys)
+            && files.as_ref().is_some_and(|files| Grant::of(&approval, files).is_some());
         ApprovalView {
             revision,
             same_as: Vec::new(),
@@ -407,6 +411,7 @@ impl ApprovalBroker {
             unanswerable,
             files: files.iter().flat_map(|files| files.iter()).map(FileView::from).collect(),
             more_files,
+            repeatable,
             policy: judged.as_ref().map(PolicyView::from),
             risk: (approval.state == ApprovalState::Pending).then(|| risk_of(&approval)).flatten().map(str::to_owned),
             suggested_rule: None,

@@ -28,6 +28,15 @@ impl ApprovalKind {
             Self::Trust => Reason::Trust,
         }
     }
+
+    /// Whether it is a request to change files, so that the same request never comes again with the same files.
+    #[must_use]
+    pub const fn changes_files(self) -> bool {
+        match self {
+            Self::Edit | Self::Write => true,
+            Self::Command | Self::Read | Self::Question | Self::Plan | Self::Mcp | Self::Fetch | Self::Trust => false,
+        }
+    }
 }
 
 names! {

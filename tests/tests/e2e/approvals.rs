@@ -428,6 +428,39 @@ fn a_session_scoped_approval_covers_only_that_session_and_command() {
 }
 
 #[test]
+fn the_session_scope_is_accepted_exactly_for_requests_marked_as_repeatable() {
+    let machine = machine(None);
+    let server = serve(&machine);
+    let notes = machine.project().join("notes.txt");
+    let moves = "cd a && cd b && cd c && cd d && cd e && make";
+    for (tool, input, repeatable) in [
+        ("Bash", json!({"command": "make"}), true),
+        ("Bash", json!({"command": "make $TARGET"}), false),
+        ("Bash", json!({"command": moves}), false),
+        ("Write", json!({"file_path": notes, "content": "b\n"}), false),
+        ("Edit", json!({"file_path": notes, "old_string": "a", "new_string": "b"}), false),
+        ("WebFetch", json!({"url": "https://example.com/", "prompt": "read"}), true),
+    ] {
+        let mut asked = request(&machine, "");
+        (asked["tool_name"], asked["tool_input"]) = (json!(tool), input.clone());
+        let hook = call(&machine, "claude", "60", &asked);
+        let id = held(&server)["id"].as_str().unwrap().to_owned();
+        let marked = || server.client.json(&format!("/api/v1/approvals/{id}"))?["repeatable"].as_bool();
+        if repeatable {
+            eventually("its files are known", || marked().filter(|repeatable| *repeatable));
+        }
+        let (code, _, err) = said(&machine, &["approve", &id, "--scope", "session"]);
+        assert_eq!(code == Some(0), repeatable, "{tool} {input}: {err}");
+        if !repeatable {
+            assert_eq!(marked(), None, "{tool} {input}");
+            assert!(err.contains("cannot be allowed for the session"), "{err}");
+            done(&machine, &["deny", &id]);
+        }
+        assert_eq!(hook.decision()["behavior"], if repeatable { "allow" } else { "deny" });
+    }
+}
+
+#[test]
 fn a_rule_can_apply_only_to_labeled_sessions() {
     let rule =
         "[[rule]]\nname = \"scratch\"\ndecision = \"allow\"\ncommand = [\"make\"]\nlabels = { kind = \"scratch\" }\n";

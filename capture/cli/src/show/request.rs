@@ -137,8 +137,9 @@ fn requested(approval: &Approval) -> String {
     if let Some(plan) = text(&fields, &["plan"]).filter(|_| approval.kind == Some(ApprovalKind::Plan)) {
         return markdown::painted(&block(&format!("plan, {name}"), plan)) + &others(&fields, &["plan"]);
     }
-    let changes = matches!(approval.kind, Some(ApprovalKind::Edit | ApprovalKind::Write));
-    if changes && let Some(edit) = edit(&fields, name, approval.cwd.as_deref()) {
+    if approval.kind.is_some_and(ApprovalKind::changes_files)
+        && let Some(edit) = edit(&fields, name, approval.cwd.as_deref())
+    {
         return edit;
     }
     match (input, approval.excerpt.as_deref()) {

@@ -22,17 +22,18 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    /// `None` unless every byte of the request and the content of each of its files is known. An edit changes its
-    /// files, so the same request never comes again.
+    /// `None` unless every byte of the request and the content of each of its files is known. An edit or a write
+    /// changes its files, so the same request never comes again.
     pub(super) fn of(approval: &Approval, files: &[FileMark]) -> Option<Self> {
         let repeatable = match approval.kind {
-            Some(ApprovalKind::Question | ApprovalKind::Plan | ApprovalKind::Edit) | None => false,
+            Some(ApprovalKind::Question | ApprovalKind::Plan | ApprovalKind::Edit | ApprovalKind::Write) | None => {
+                false
+            }
             Some(
                 ApprovalKind::Command
                 | ApprovalKind::Mcp
                 | ApprovalKind::Fetch
                 | ApprovalKind::Trust
-                | ApprovalKind::Write
                 | ApprovalKind::Read,
             ) => !has_more_files(approval, files),
         };

@@ -842,6 +842,7 @@ fn an_approval_view_omits_absent_fields_and_round_trips_through_json() {
         cannot_allow: None,
         files: Vec::new(),
         more_files: false,
+        repeatable: false,
         policy: None,
         suggested_rule: None,
         revision: String::new(),
@@ -854,13 +855,14 @@ fn an_approval_view_omits_absent_fields_and_round_trips_through_json() {
         answer: Some(DecidedVia::Hook),
         files: vec![FileView { path: "/p/run.sh".into(), size: Some(3), hash: None }],
         more_files: true,
+        repeatable: true,
         policy: Some(PolicyView { decision: PolicyDecision::Ask, rule: "r".into(), reason: "so".into() }),
         suggested_rule: Some("[[rule]]".into()),
         ..plain
     };
     let text = serde_json::to_string(&full).unwrap();
     let added = "\"answer\":\"hook\",\"files\":[{\"path\":\"/p/run.sh\",\"size\":3}],\"more_files\":true,\
-                 \"policy\":{\"decision\":\"ask\",\"rule\":\"r\",\"reason\":\"so\"},\"suggested_rule\":\"[[rule]]\"}";
+                 \"repeatable\":true,\"policy\":{\"decision\":\"ask\",\"rule\":\"r\",\"reason\":\"so\"},\"suggested_rule\":\"[[rule]]\"}";
     assert!(text.ends_with(added), "{text}");
     assert_eq!(serde_json::from_str::<ApprovalView>(&text).unwrap(), full);
 }

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 9e1e3edb8fba06e2a90585018d558078fa5ba8a5832461d941060228fe0a7327
+// SHA-256 of its paths and components: 11e08c0439791460f14bfa0bd8d389905f38c87d0bb81b588a429ba87e0a669a
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -260,6 +260,8 @@ export type ApprovalView = {
   provider: Provider;
   /** The question shown to the user. */
   question?: string | null;
+  /** Whether it can be allowed for the rest of the session (`scope: "session"`): a repetition can be recognized. */
+  repeatable?: boolean;
   /** Names what the request says: a decision that repeats it is refused when the request says something else by then. */
   revision?: string;
   /** The command that ran instead of the requested one. */

@@ -648,15 +648,12 @@ function Facts({ approval, body }: { approval: OpenApproval; body: Body }) {
 
 function ScopeChoice({ id, scope, approval }: { id: string; scope: { value: Scope }; approval: OpenApproval }) {
   const rule = approval.suggested_rule ?? null;
-  const keys = approval.answer === "keys";
   const scopes: [Scope, string, string][] = [
     ["once", "Once", "This request only"],
     ["session", "This session", "The same request again in this session, until the server stops"],
     ["rule", "Always", "Adds the rule below to your policy"],
   ];
-  const open = scopes.filter(
-    ([name]) => name === "once" || (name === "session" && !keys && approval.exact && approval.kind !== "edit") || (name === "rule" && rule !== null),
-  );
+  const open = scopes.filter(([name]) => name === "once" || (name === "session" && approval.repeatable === true) || (name === "rule" && rule !== null));
   if (open.length === 1 || approval.kind === "plan") return null;
   return (
     <fieldset class="scope">
