@@ -19,7 +19,7 @@ const COMMAND_CHARS: usize = 160;
 /// The work of a session, from its events in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkLog {
-    /// The files it changed, and how often.
+    /// The files it changed, and how often. Failed and refused edits changed nothing.
     pub files: BTreeMap<String, u32>,
     /// The commands it ran, oldest first.
     pub commands: Vec<CommandRun>,
@@ -28,6 +28,9 @@ pub struct WorkLog {
     /// The command of each call, by its place in `commands`.
     #[serde(skip)]
     calls: HashMap<String, usize>,
+    /// The files of each edit without a result.
+    #[serde(skip)]
+    edits: HashMap<String, Vec<String>>,
     /// The message of the last answer, if it has an id: more parts of it may come.
     #[serde(skip)]
     last_message: Option<String>,
@@ -57,9 +60,8 @@ impl WorkLog {
         match &event.payload {
             Payload::ToolCall(call) => match (call.tool, &call.title) {
                 (ToolKind::Edit, _) => {
-                    for file in call.edited_files() {
-                        *self.files.entry(one_line(file, FILE_CHARS)).or_default() += 1;
-                    }
+                    let files = call.edited_files().map(|file| one_line(file, FILE_CHARS)).collect();
+                    self.edits.insert(call.call_id.clone(), files);
                 }
                 (ToolKind::Execute, Some(command)) => {
                     self.calls.insert(call.call_id.clone(), self.commands.len());
@@ -69,6 +71,10 @@ impl WorkLog {
                 _ => {}
             },
             Payload::ToolResult(result) if !result.detail => {
+                let edited = self.edits.remove(&result.call_id).unwrap_or_default();
+                if result.outcome == ToolOutcome::Ok {
+                    edited.into_iter().for_each(|file| *self.files.entry(file).or_default() += 1);
+                }
                 let ran = self.calls.get(&result.call_id).and_then(|place| self.commands.get_mut(*place));
                 if let Some(ran) = ran {
                     (ran.outcome, ran.exit_code) = (Some(result.outcome), result.exit_code);
@@ -181,12 +187,25 @@ mod tests {
     }
 
     #[test]
+    fn only_edits_that_were_carried_out_count_as_changed_files() {
+        use ToolOutcome::{Blocked, Cancelled, Denied, Error, Ok};
+        for outcome in [Ok, Error, Denied, Cancelled, Blocked] {
+            let mut work = WorkLog::default();
+            work.apply(&event(1, call("a", ToolKind::Edit, "src/a.rs"), None));
+            assert!(work.files.is_empty(), "it has no result yet");
+            work.apply(&event(2, ToolResult { detail: true, ..result("a", Ok) }, None));
+            work.apply(&event(3, result("a", outcome), None));
+            assert_eq!(work.files.len(), usize::from(outcome == Ok), "{outcome}");
+        }
+    }
+
+    #[test]
     fn files_are_counted_and_a_command_has_the_outcome_of_its_own_call() {
         let mut work = WorkLog::default();
         for event in [
             event(1, call("a", ToolKind::Edit, "src/a.rs"), None),
             event(2, call("b", ToolKind::Edit, "src/a.rs"), None),
-            event(3, result("a", ToolOutcome::Error), None),
+            event(3, result("b", ToolOutcome::Ok), None),
             event(4, call("c", ToolKind::Execute, "cargo\ntest"), None),
             event(5, call("d", ToolKind::Execute, "ls"), None),
             event(6, result("c", ToolOutcome::Error), None),
@@ -205,10 +224,11 @@ mod tests {
                 },
                 None,
             ),
+            event(14, result("e", ToolOutcome::Ok), None),
         ] {
             work.apply(&event);
         }
-        assert_eq!(work.files, BTreeMap::from([("src/a.rs".to_owned(), 3), ("b.rs".to_owned(), 1)]));
+        assert_eq!(work.files, BTreeMap::from([("src/a.rs".to_owned(), 2), ("b.rs".to_owned(), 1)]));
         let run = |command: &str, outcome, exit_code| CommandRun { command: command.into(), outcome, exit_code };
         let expected = [
             run("cargo test", Some(ToolOutcome::Error), Some(1)),

@@ -149,7 +149,9 @@ fn a_handoff_note_lists_the_work_done_and_failed_commands() {
         event(2, call("b", ToolKind::Edit, "src/a.rs"), None),
         event(3, call("c", ToolKind::Execute, "cargo test"), None),
         event(4, result("c", ToolOutcome::Error, Some(101)), None),
-        event(5, AssistantMessage::default().into(), Some("Two tests fail.\n# not a heading of ours")),
+        event(5, result("a", ToolOutcome::Ok, None), None),
+        event(6, result("b", ToolOutcome::Ok, None), None),
+        event(7, AssistantMessage::default().into(), Some("Two tests fail.\n# not a heading of ours")),
     ];
     let mut work = WorkLog::default();
     events.iter().for_each(|event| work.apply(event));
