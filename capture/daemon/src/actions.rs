@@ -4,14 +4,17 @@
 
 use api::steering::{OutcomeKind, SessionCommand};
 use events::{Finding, SessionId, State};
-use home::config::{Action, ActionKind};
+use home::{
+    clock,
+    config::{Action, ActionKind},
+};
 use host_protocol::frame::CommandOrigin;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use live_view::RunTarget;
 use projections::Session;
 use store::Reader;
 
-use crate::{prompts::Prompts, runs::Runs};
+use crate::{automatic_prompts::AutomaticPrompts, prompts::Prompts, runs::Runs};
 
 /// Carries out the user's rules.
 pub struct Actions {
@@ -25,11 +28,13 @@ pub struct Actions {
     pub inputs: IngestHandle,
     /// The runtime for asynchronous work.
     pub runtime: tokio::runtime::Handle,
+    /// Limits for the prompts of rules.
+    pub automatic: AutomaticPrompts,
 }
 
 impl Actions {
     /// Runs the actions for a finding.
-    pub fn on(&self, finding: &Finding, reader: &Reader) {
+    pub fn on(&mut self, finding: &Finding, reader: &Reader) {
         if self.rules.is_empty() {
             return;
         }
@@ -41,7 +46,17 @@ impl Actions {
                 skipped");
             }
         };
-        for rule in self.rules.iter().filter(|rule| is_for(rule, finding, &session)) {
+        let rules: Vec<Action> = self.rules.iter().filter(|rule| is_for(rule, finding, &session)).cloned().collect();
+        for rule in rules {
+            let prompts = match rule.kind {
+                ActionKind::Queue | ActionKind::Steer => true,
+                ActionKind::Interrupt | ActionKind::Note | ActionKind::Pause | ActionKind::Limit => false,
+            };
+            if prompts && let Err(why) = self.automatic.admit(session.id, &finding.id, clock::now(), reader) {
+                let (action, what) = (rule.kind.name(), &finding.what);
+                self.inputs.send(note(session.id, format!("a rule's `{action}` was not done ({what}): {why}"))).ok();
+                continue;
+            }
             match (rule.kind, &rule.text) {
                 (ActionKind::Interrupt, _) => self.interrupt(&session, finding),
                 (ActionKind::Queue, Some(text)) => {

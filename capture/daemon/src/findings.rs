@@ -389,7 +389,7 @@ impl MonitorThread {
 
     /// Sends a finding to ingest, and runs the user's actions for a new finding after its commit: after an earlier
     /// crash the finding is detected again, and its actions run then.
-    fn record(&self, finding: Finding) {
+    fn record(&mut self, finding: Finding) {
         let finding = redact::of_finding(finding);
         let what = DerivedKind::Finding(Box::new(finding.clone()));
         let acts = !self.parts.actions.rules.is_empty() && finding.state == FindingState::Open && self.is_new(&finding);

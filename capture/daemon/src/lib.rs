@@ -8,6 +8,7 @@
 pub mod actions;
 pub mod answer_tokens;
 pub mod approvals;
+pub mod automatic_prompts;
 mod clocks;
 pub mod codex_daemons;
 pub mod control;

@@ -36,6 +36,7 @@ use crate::{
     actions::Actions,
     answer_tokens::AnswerTokens,
     approvals::{self, ApprovalBroker},
+    automatic_prompts::AutomaticPrompts,
     clocks, codex_daemons,
     control::{self, Daemon},
     deliveries::{self, Deliveries},
@@ -375,6 +376,7 @@ impl RunningService {
             prompts: prompts.clone(),
             inputs: inputs.clone(),
             runtime: runtime.handle().clone(),
+            automatic: AutomaticPrompts::default(),
         };
         let parts = findings::MonitorParts {
             inputs: inputs.clone(),

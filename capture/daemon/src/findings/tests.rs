@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{
+    automatic_prompts::AutomaticPrompts,
     prompts::{Prompts, QueueParts},
     runs::Runs,
 };
@@ -20,8 +21,14 @@ fn thread(dir: &Path, runtime: &tokio::runtime::Runtime) -> (MonitorThread, Inpu
         (Reader::new(dir.join("capture.db")), Runs::new(inputs.clone(), live_view::LiveView::new("test")));
     let parts = QueueParts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
     let prompts = Prompts::start(parts, runtime.handle(), CancellationToken::new(), &Supervisor::default());
-    let actions =
-        Actions { rules: Vec::new(), runs, prompts, inputs: inputs.clone(), runtime: runtime.handle().clone() };
+    let actions = Actions {
+        rules: Vec::new(),
+        runs,
+        prompts,
+        inputs: inputs.clone(),
+        runtime: runtime.handle().clone(),
+        automatic: AutomaticPrompts::default(),
+    };
     let rules = monitor::DetectorLimits::default();
     let parts = MonitorParts { inputs, reader, rules: rules.clone(), actions };
     (MonitorThread::new(parts, Monitor::new(rules), ImportedSessions::default(), clock::now()), incoming)

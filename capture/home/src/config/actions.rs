@@ -44,6 +44,21 @@ pub enum ActionKind {
     Limit,
 }
 
+impl ActionKind {
+    /// Its name in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "interrupt",
+            Self::Queue => "queue",
+            Self::Note => "note",
+            Self::Steer => "steer",
+            Self::Pause => "pause",
+            Self::Limit => "limit",
+        }
+    }
+}
+
 impl Action {
     /// Whether the action can be carried out.
     ///
