@@ -52,6 +52,7 @@ pub(crate) const fn prompt_words(origin: PromptOrigin) -> &'static str {
         PromptOrigin::Wakeup => "Wake-up",
         PromptOrigin::Agent => "Task from another agent",
         PromptOrigin::Command => "Command",
+        PromptOrigin::Monitor => "Prompt by a rule",
     }
 }
 

@@ -231,7 +231,7 @@ impl<'a> SessionTrace<'a> {
             ItemBody::Prompt { origin, text, .. } => {
                 let role = match origin {
                     PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Command => "user",
-                    PromptOrigin::Wakeup | PromptOrigin::Agent => "system",
+                    PromptOrigin::Wakeup | PromptOrigin::Agent | PromptOrigin::Monitor => "system",
                 };
                 self.message(item.turn_id, role, &text.text);
                 None

@@ -391,17 +391,20 @@ impl SessionWatch {
     fn prompted(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp) {
         self.revive(at);
         let by_person = match origin {
-            PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Agent => true,
-            PromptOrigin::Wakeup | PromptOrigin::Command => false,
-        };
-        if by_person {
-            self.begin_anew(at, "a new prompt was sent");
-        } else {
+            PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Agent => {
+                self.begin_anew(at, "a new prompt was sent");
+                true
+            }
             // An agent that is woken to repeat its last step is supervising.
-            self.loops.clear();
-            self.findings.resolve(loops::KEY, at, "the agent was woken");
-            self.polling.woken();
-        }
+            PromptOrigin::Wakeup | PromptOrigin::Command => {
+                self.loops.clear();
+                self.findings.resolve(loops::KEY, at, "the agent was woken");
+                self.polling.woken();
+                false
+            }
+            // The rule acts on what was found: an agent that continues the same way is still found.
+            PromptOrigin::Monitor => false,
+        };
         self.ending.prompted(event.text.as_deref(), by_person, at, &mut self.findings);
     }
 

@@ -7,6 +7,7 @@
 mod apply;
 mod approvals;
 mod signals;
+mod typed;
 
 pub use apply::LABELS;
 use std::{
@@ -115,6 +116,9 @@ pub struct SessionState {
     turn_message: Option<String>,
     /// The id of the model's last message, which may still get more blocks.
     last_message: Option<String>,
+    /// Prompts that capture typed for rules and that the agent has not recorded yet, oldest first.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    typed: VecDeque<typed::TypedPrompt>,
     /// The last turns, newest last.
     recent: VecDeque<Turn>,
     /// The token counts of the last responses, newest last.
@@ -233,6 +237,7 @@ impl SessionState {
             turn_text: None,
             turn_message: None,
             last_message: None,
+            typed: VecDeque::new(),
             recent: VecDeque::new(),
             counted: VecDeque::new(),
             title_from: TitleSource::Nothing,
@@ -434,6 +439,7 @@ impl SessionState {
     pub fn fold(&mut self, event: &Event) -> Vec<Conclusion> {
         self.session.last_sequence = self.session.last_sequence.max(event.sequence);
         if event.derived {
+            self.note_typed(event);
             return self.advance(event.created_at);
         }
         let at = self.clock_of(event);

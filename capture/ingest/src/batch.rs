@@ -102,7 +102,9 @@ impl Ingest {
             if let Payload::AssistantMessage(_) = event.payload {
                 open.begin(slot, additions.events.len());
             }
-            let is_as_read = is_as_read && !matches!(event.payload, Payload::SessionStarted(_));
+            // `make` completes the start of a session and the origin of a prompt.
+            let may_differ = matches!(event.payload, Payload::SessionStarted(_) | Payload::UserPrompt(_));
+            let is_as_read = is_as_read && (!may_differ || event.payload == new.payload);
             let prepared = PreparedParts { text: text.map(|_| index), payload: is_as_read.then_some(index) };
             self.fold_prepared(slot, event, text, prepared, &mut additions)?;
         }

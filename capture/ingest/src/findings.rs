@@ -67,7 +67,7 @@ impl Ingest {
         self.note(slot, payload, text, now)
     }
 
-    /// Adds an event that the fold ignores.
+    /// Adds a derived event. The session's state takes note of a prompt that is typed for a rule, and ignores the rest.
     fn note(
         &mut self,
         slot: usize,
@@ -82,8 +82,10 @@ impl Ingest {
         let severity = if let Payload::Finding(finding) = &payload { Some(finding.severity) } else { None };
         let conclusion = Conclusion { at: now, turn_id, payload, turn: None, approval: None, basis: None };
         let event = self.derive(slot, conclusion, now, false)?;
+        let event = events::Event { severity, text, ..event };
+        self.state(slot)?.note_typed(&event);
         let row = self.sessions.known(slot).row;
-        self.transaction.append([(row, events::Event { severity, text, ..event }, None, None)], false)?;
+        self.transaction.append([(row, event, None, None)], false)?;
         self.sessions.mark(slot);
         Ok(())
     }

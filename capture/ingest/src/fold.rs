@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use events::{
-    Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked,
-    SessionId, Signal, Source, State, Timestamp, Topic,
+    Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, PromptOrigin, Provider, Repeat,
+    SessionForked, SessionId, Signal, Source, State, Timestamp, Topic,
 };
 use live_view::Refusal;
 use projections::{Conclusion, LABELS, LabelChange, MarkChange, SessionState};
@@ -79,6 +79,11 @@ impl Ingest {
         };
         if self.redacted_only {
             redact::of_event(&mut event.text, &mut event.payload);
+        }
+        if state.is_typed_for_rule(&event, || text.and_then(PackedText::unpacked))
+            && let Payload::UserPrompt(prompt) = &mut event.payload
+        {
+            (prompt.origin, prompt.stated) = (PromptOrigin::Monitor, true);
         }
         event.turn_id = state.turn_of(&event);
         Ok(event)

@@ -28,6 +28,7 @@ mod processes;
 mod properties;
 mod records;
 mod telemetry;
+mod typed;
 
 const START: i64 = 1_795_149_432_000;
 

@@ -17,6 +17,8 @@ names! {
         Wakeup = "wakeup" / 2,
         /// A command of the agent's own (`/compact`).
         Command = "command" / 3,
+        /// A prompt that capture typed for a rule of the user.
+        Monitor = "monitor" / 4,
     }
 }
 
@@ -82,6 +84,9 @@ names! {
         Agent = "agent" / 4,
         /// A command of the agent's own that makes it work (`/compact`, `!ls`).
         Command = "command" / 5,
+        /// Capture typed it because a rule of the user's configuration says so. It is not the user's word: it
+        /// authorizes nothing.
+        Monitor = "monitor" / 6,
     }
 }
 
@@ -92,6 +97,10 @@ data! {
     UserPrompt {
         /// Who asked.
         origin: PromptOrigin,
+        /// Whether the agent's record names the origin. Otherwise it is capture's conclusion: the prompt counts for
+        /// titles and turns, and authorizes nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stated: bool,
         /// Images and files that came with it.
         #[serde(default, skip_serializing_if = "is_zero")]
         attachments: u32,

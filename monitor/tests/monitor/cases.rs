@@ -521,6 +521,31 @@ fn a_loop_is_over_when_something_else_is_done_or_asked() {
 }
 
 #[test]
+fn a_prompt_typed_for_a_rule_resets_no_detector() {
+    let mut looping = at_work();
+    for _ in 0..6 {
+        looping.run("git status", 1, End::Ok, "clean");
+    }
+    looping.asks(PromptOrigin::Monitor, "stop that");
+    assert!(check(&looping, 1, &[Loop]).is_open(Loop));
+    // Failures before and after the prompt add up.
+    let failing = |origin: PromptOrigin| {
+        let mut s = at_work();
+        for n in 0..4 {
+            if n == 2 {
+                s.answer("It fails.");
+                s.asks(origin, "try again");
+            }
+            s.edit("a.rs", &n.to_string(), "x");
+            s.run("cargo test", 5, End::Failed(101), "test a ... FAILED\ntest result: FAILED. 1 failed");
+        }
+        s
+    };
+    check(&failing(PromptOrigin::Monitor), 1, &[RepeatedFailure]);
+    check(&failing(PromptOrigin::Human), 1, &[]);
+}
+
+#[test]
 fn a_subagent_session_raises_no_completion_crash_or_idle_finding() {
     let mut s = Script::new(1);
     s.put(Line::new(0, SessionStarted { how: StartKind::Subagent, ..SessionStarted::default() }));

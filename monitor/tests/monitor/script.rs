@@ -106,7 +106,7 @@ impl Script {
     }
 
     pub(crate) fn asks(&mut self, origin: PromptOrigin, text: &str) {
-        self.put(Line::new(0, UserPrompt { origin, attachments: 0, provider_turn_id: None }).text(text));
+        self.put(Line::new(0, UserPrompt { origin, ..UserPrompt::default() }).text(text));
     }
 
     fn message(&mut self, stop: Stop, text: &str) {

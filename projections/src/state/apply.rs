@@ -311,7 +311,8 @@ impl SessionState {
     /// Whether a prompt typed now belongs to the open turn.
     pub(super) fn steers(&self, origin: PromptOrigin) -> bool {
         match origin {
-            PromptOrigin::Steering => self.turn.is_some(),
+            // A rule types into a running turn only to steer it.
+            PromptOrigin::Steering | PromptOrigin::Monitor => self.turn.is_some(),
             PromptOrigin::Human | PromptOrigin::Wakeup | PromptOrigin::Agent | PromptOrigin::Command => false,
         }
     }
@@ -322,6 +323,7 @@ impl SessionState {
                 PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Agent => TurnTrigger::Prompt,
                 PromptOrigin::Wakeup => TurnTrigger::Wakeup,
                 PromptOrigin::Command => TurnTrigger::Command,
+                PromptOrigin::Monitor => TurnTrigger::Monitor,
             }),
             Payload::ToolCall(_) => Some(TurnTrigger::Wakeup),
             Payload::AssistantMessage(message) if message.stop != Some(Stop::EndTurn) => Some(TurnTrigger::Wakeup),
@@ -355,13 +357,18 @@ impl SessionState {
         let prompt = event.text.as_deref().map(Shown::of);
         let text = prompt.as_ref().map(|prompt| prompt.one_line(PROMPT_CHARS));
         self.conversation_at = at;
+        if origin == PromptOrigin::Monitor {
+            self.forget_typed(event);
+        }
         if matches!(origin, PromptOrigin::Human | PromptOrigin::Steering) {
             self.session.last_user_prompt_at = Some(at);
             self.session.summary.last_prompt = text.clone();
         }
-        if !matches!(origin, PromptOrigin::Wakeup | PromptOrigin::Command)
-            && let Some(prompt) = &prompt
-        {
+        let names_the_task = match origin {
+            PromptOrigin::Human | PromptOrigin::Steering | PromptOrigin::Agent => true,
+            PromptOrigin::Wakeup | PromptOrigin::Command | PromptOrigin::Monitor => false,
+        };
+        if names_the_task && let Some(prompt) = &prompt {
             match title::intent(prompt) {
                 Some(intent) => self.entitle(TitleSource::Intent, || intent),
                 None => self.entitle(TitleSource::Filler, || prompt.one_line(80)),

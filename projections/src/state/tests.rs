@@ -101,7 +101,7 @@ fn prompt(text: &str) -> TestEvent {
 }
 
 fn asks(origin: PromptOrigin, text: &str) -> TestEvent {
-    says(text, UserPrompt { origin, attachments: 0, provider_turn_id: None })
+    says(text, UserPrompt { origin, ..UserPrompt::default() })
 }
 
 fn message(id: &str, text: &str, stop: Option<Stop>) -> TestEvent {

@@ -247,7 +247,7 @@ fn told_title(kept: &StoredSession) -> Option<String> {
                         told = title::task(text).or(told).or_else(|| title::intent(text));
                     }
                     PromptOrigin::Steering => told = told.or_else(|| title::intent(text)),
-                    PromptOrigin::Wakeup | PromptOrigin::Command => {}
+                    PromptOrigin::Wakeup | PromptOrigin::Command | PromptOrigin::Monitor => {}
                 }
             }
             _ => {}

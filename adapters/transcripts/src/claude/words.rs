@@ -49,7 +49,7 @@ const MACHINERY: [&str; 1] = ["user-memory-input"];
 
 /// Determines the author of a user line's text: a person, the agent itself, a command, or Claude Code's machinery.
 pub(super) fn who(line: &ClaudeLine<'_>, text: &str, task_of_subagent: bool) -> Speaker {
-    let is_human = line.origin.as_ref().and_then(|o| o.kind.as_deref()) == Some("human");
+    let is_human = is_human(line);
     let text = without_remarks(text);
     let said = text.trim();
     if is_tag(said, "task-notification") {
@@ -80,6 +80,11 @@ pub(super) fn who(line: &ClaudeLine<'_>, text: &str, task_of_subagent: bool) -> 
         return Speaker::Machine;
     }
     Speaker::Prompt(PromptOrigin::Human, text.into_owned())
+}
+
+/// Whether a line says that a person wrote it. Older versions do not say who wrote a line.
+pub(super) fn is_human(line: &ClaudeLine<'_>) -> bool {
+    line.origin.as_ref().and_then(|origin| origin.kind.as_deref()) == Some("human")
 }
 
 /// Whether a text begins with a tag.

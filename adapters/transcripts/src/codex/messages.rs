@@ -31,8 +31,10 @@ pub(super) fn prompt(completed: &ItemCompleted<'_>, memory: &mut CodexMemory, w:
     if injected(&text) || EmittedText::repeats(&mut memory.last_prompt, MessageForm::Item, &text) {
         return;
     }
+    let (origin, stated) = origin(memory);
     let prompt = UserPrompt {
-        origin: origin(memory),
+        origin,
+        stated,
         attachments: u32::try_from(images).unwrap_or(u32::MAX),
         provider_turn_id: completed.turn_id.text(),
     };
@@ -48,8 +50,10 @@ pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory,
     memory.refused = false;
     let count = |list: Option<RawField<'_>>| list.parse::<Vec<RawField<'_>>>().map_or(0, |list| list.len());
     let images = count(message.images) + count(message.local_images);
+    let (origin, stated) = origin(memory);
     let prompt = UserPrompt {
-        origin: origin(memory),
+        origin,
+        stated,
         attachments: u32::try_from(images).unwrap_or(u32::MAX),
         provider_turn_id: memory.turn.as_ref().and_then(|turn| turn.id.clone()),
     };
@@ -65,7 +69,8 @@ pub(super) fn bare(message: &BareMessage<'_>, memory: &mut CodexMemory, w: &mut 
             let content = parts(message.content);
             let images = content.iter().filter(|part| part.kind.name().as_deref() == Some("input_image")).count();
             let attachments = u32::try_from(images).unwrap_or(u32::MAX);
-            let prompt = UserPrompt { origin: origin(memory), attachments, provider_turn_id: None };
+            let (origin, stated) = origin(memory);
+            let prompt = UserPrompt { origin, stated, attachments, provider_turn_id: None };
             put_prompt(None, prompt, text, memory, w);
         }
         Some("assistant") => put_answer(message.id, None, text, memory, w),
@@ -93,17 +98,20 @@ fn injected(text: &str) -> bool {
     INJECTED.iter().any(|head| text.starts_with(head))
 }
 
-fn origin(memory: &CodexMemory) -> PromptOrigin {
+/// The origin of the next prompt, and whether the file states it.
+fn origin(memory: &CodexMemory) -> (PromptOrigin, bool) {
     let turn = memory.turn.as_ref();
+    let starter = turn.map_or(Starter::Unsaid, |turn| turn.starter);
     if turn.is_some_and(|turn| turn.prompted) {
-        return PromptOrigin::Steering;
+        // A message into a running turn. Only the turn's starter is recorded, so nothing states who wrote it.
+        return (PromptOrigin::Steering, false);
     }
-    match turn.map_or(Starter::Unsaid, |turn| turn.starter) {
-        Starter::Itself => PromptOrigin::Wakeup,
-        Starter::Agent => PromptOrigin::Agent,
-        Starter::User => PromptOrigin::Human,
-        Starter::Command | Starter::Unsaid if memory.subagent => PromptOrigin::Agent,
-        Starter::Command | Starter::Unsaid => PromptOrigin::Human,
+    match starter {
+        Starter::Itself => (PromptOrigin::Wakeup, true),
+        Starter::Agent => (PromptOrigin::Agent, true),
+        Starter::User => (PromptOrigin::Human, true),
+        Starter::Command | Starter::Unsaid if memory.subagent => (PromptOrigin::Agent, false),
+        Starter::Command | Starter::Unsaid => (PromptOrigin::Human, false),
     }
 }
 
@@ -195,6 +203,7 @@ pub(super) fn mail(mail: &Mail<'_>, memory: &mut CodexMemory, w: &mut EventWrite
     }
     let prompt = UserPrompt {
         origin: if memory.subagent { PromptOrigin::Agent } else { PromptOrigin::Wakeup },
+        stated: true,
         attachments: 0,
         provider_turn_id: memory.turn.as_ref().and_then(|turn| turn.id.clone()),
     };

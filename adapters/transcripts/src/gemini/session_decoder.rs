@@ -207,7 +207,9 @@ impl SessionDecoder {
                 self.memory.open = news == Freshness::Live;
                 self.memory.denied = false;
                 let origin = if self.parent.is_some() { PromptOrigin::Agent } else { PromptOrigin::Human };
-                let prompt = UserPrompt { origin, attachments, provider_turn_id: None };
+                // Requests that Gemini CLI makes by itself are recorded as the user's, so a person's are not stated.
+                let stated = origin == PromptOrigin::Agent;
+                let prompt = UserPrompt { origin, stated, attachments, provider_turn_id: None };
                 let identity = identity(&session, "prompt", &id, 0);
                 let event = NewEvent {
                     text: Some(text),

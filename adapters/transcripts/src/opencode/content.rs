@@ -185,8 +185,9 @@ impl OpencodeRecordWriter<'_, '_> {
         let known = carried.message(message);
         let text = words(part.text.as_ref());
         if known.user {
+            // opencode marks the parts that no person wrote.
             if !part.synthetic && !part.ignored {
-                let prompt = UserPrompt { origin: PromptOrigin::Human, attachments: 0, provider_turn_id: None };
+                let prompt = UserPrompt { origin: PromptOrigin::Human, stated: true, ..UserPrompt::default() };
                 self.emit(id, SAID, prompt, text);
             }
             return;

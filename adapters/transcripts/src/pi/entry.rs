@@ -10,7 +10,7 @@ use events::{
 use serde::Deserialize;
 
 use super::{
-    record::{Cost, Line, Message, PiField, Tokens, amount, count, is_true, parts, readable, shape, text, words},
+    record::{Cost, Line, Message, PiField, Sent, Tokens, amount, count, is_true, parts, readable, shape, text, words},
     words::{error_class, outcome, stop, title, tool_kind},
 };
 use crate::{cost::nano_usd, pi::state::PiState};
@@ -36,6 +36,17 @@ pub(super) struct EntryWriter<'a, 'r> {
     pub(super) at: Option<Timestamp>,
     pub(super) record: &'a Record<'r>,
     pub(super) out: &'a mut Decoded,
+}
+
+/// The origin of a user message. Between a result and the next answer, only prompts typed in the meantime are inserted.
+/// capture's own agent also records the sender.
+fn origin(message: &Message<'_>, worked: bool) -> PromptOrigin {
+    match text(shape::<Sent<'_>>(message.capture).by).as_deref() {
+        Some("monitor") => PromptOrigin::Monitor,
+        Some("program") => PromptOrigin::Agent,
+        Some(_) | None if worked => PromptOrigin::Steering,
+        Some(_) | None => PromptOrigin::Human,
+    }
 }
 
 impl EntryWriter<'_, '_> {
@@ -129,15 +140,15 @@ impl EntryWriter<'_, '_> {
         match &*role {
             "user" => {
                 let (text, attachments) = readable(message.content);
-                // Between a result and the next answer, only prompts typed in the meantime are inserted.
-                let origin = if worked { PromptOrigin::Steering } else { PromptOrigin::Human };
+                let origin = origin(message, worked);
                 carried.failures = 0;
                 if let Some(name) = &self.name {
                     let follows = super::record::text(line.parent_id);
                     let prompt = Identity::record(self.provider, name, 0);
                     carried.prompts.put(follows.as_deref().unwrap_or_default(), prompt);
                 }
-                self.put(0, UserPrompt { origin, attachments, provider_turn_id: None }, text);
+                // Texts that no person wrote are entries of another type.
+                self.put(0, UserPrompt { origin, stated: true, attachments, provider_turn_id: None }, text);
             }
             "assistant" => self.answer(message, carried),
             "toolResult" => {

@@ -41,7 +41,13 @@ shape! {
         tool_call_id, tool_name, is_error,
         command, output,
         custom_type,
+        capture,
     }
+}
+
+shape! {
+    /// What capture's own agent records about a user message.
+    Sent { by, }
 }
 
 shape! {

@@ -46,7 +46,9 @@ impl QwenRecordWriter<'_, '_> {
         let said = content::read(line.message.as_ref().and_then(|message| message.parts));
         let shown = words(shape::<SystemPayload<'_>>(line.system_payload).display_text.as_ref());
         let text = shown.or_else(|| Some(said.text.into_owned())).filter(|text| !text.is_empty());
-        self.emit(0, UserPrompt { origin, attachments: said.attachments, provider_turn_id: None }, text);
+        // Prompts that no person wrote have a subtype of their own.
+        let prompt = UserPrompt { origin, stated: true, attachments: said.attachments, provider_turn_id: None };
+        self.emit(0, prompt, text);
     }
 
     fn answer(&mut self, line: &QwenLine<'_>, carried: &QwenState) {

@@ -168,6 +168,7 @@ pub(super) fn text_of(event: &Event) -> String {
                 TurnTrigger::Prompt => "started by a prompt",
                 TurnTrigger::Wakeup => "started by the agent itself",
                 TurnTrigger::Command => "started by a command",
+                TurnTrigger::Monitor => "started by a rule's prompt",
             };
             format!("turn {} {trigger}", turn.number)
         }

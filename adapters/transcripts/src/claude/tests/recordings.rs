@@ -37,6 +37,7 @@ fn count(scenario: &str) -> RecordingCounts {
                         | events::PromptOrigin::Command => 0,
                         events::PromptOrigin::Wakeup => 1,
                         events::PromptOrigin::Agent => 2,
+                        events::PromptOrigin::Monitor => unreachable!("no agent records it"),
                     };
                     counts.prompts[who] += 1;
                 }

@@ -12,7 +12,7 @@ use tailer::decode::{Decoded, Record};
 use super::{ANSWER, CALL, CLAUDE, EXTRA, HeldPrompt, REWIND, TranscriptDecoder, state::LastCommand};
 use crate::claude::{
     record::{ClaudeLine, INTERRUPTED, MessageBlock, MessageContent},
-    words::{Speaker, who},
+    words::{Speaker, is_human, who},
 };
 
 /// Part of the result of a call that was not run because another call failed.
@@ -183,7 +183,9 @@ impl TranscriptDecoder {
         self.carried.denied = false;
         self.carried.likely_denied = false;
         self.take_back(line, record, owner, out);
-        self.emit(line, record, owner, 0, UserPrompt { origin, attachments, provider_turn_id: None }, Some(text), out);
+        let stated = origin != PromptOrigin::Human || is_human(line);
+        let prompt = UserPrompt { origin, stated, attachments, provider_turn_id: None };
+        self.emit(line, record, owner, 0, prompt, Some(text), out);
     }
 
     /// Emits a rewind if a prompt does not follow the end of the conversation.

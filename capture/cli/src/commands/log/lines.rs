@@ -103,6 +103,7 @@ impl<'a> LogLines<'a> {
                     PromptOrigin::Human | PromptOrigin::Steering => "prompt",
                     PromptOrigin::Wakeup => "wake-up",
                     PromptOrigin::Agent => "task",
+                    PromptOrigin::Monitor => "prompt by a rule",
                     PromptOrigin::Command => "command",
                 };
                 line(word, text_of(event))

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 11e08c0439791460f14bfa0bd8d389905f38c87d0bb81b588a429ba87e0a669a
+// SHA-256 of its paths and components: ef37f6208ab803507607bda10201d3fe52603d03942b21868df8ddc88dc1d832
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -1294,7 +1294,7 @@ export type Prompt = {
 };
 
 /** The origin of a prompt. */
-export type PromptOrigin = ("human" | "steering" | "wakeup" | "agent" | "command");
+export type PromptOrigin = ("human" | "steering" | "wakeup" | "agent" | "command" | "monitor");
 
 /** A page of queued prompts. */
 export type PromptPage = {
@@ -2727,7 +2727,7 @@ export type TurnStarted = {
 };
 
 /** What opened a turn. */
-export type TurnTrigger = ("prompt" | "wakeup" | "command");
+export type TurnTrigger = ("prompt" | "wakeup" | "command" | "monitor");
 
 /** The work of a turn. */
 export type TurnWork = {
@@ -2937,6 +2937,11 @@ export type UserPrompt = {
   origin: PromptOrigin;
   /** The provider's id of the turn, when it has one. */
   provider_turn_id?: string | null;
+  /**
+   * Whether the agent's record names the origin. Otherwise it is capture's conclusion: the prompt counts for
+   * titles and turns, and authorizes nothing.
+   */
+  stated?: boolean;
 };
 
 /** A person's decision. */
@@ -2984,7 +2989,7 @@ export type Weighed = {
 export type WorkLog = {
   /** The commands it ran, oldest first. */
   commands: CommandRun[];
-  /** The files it changed, and how often. */
+  /** The files it changed, and how often. Failed and refused edits changed nothing. */
   files: Record<string, number>;
   /** The whole text of its last answer. */
   last_text: string | null;

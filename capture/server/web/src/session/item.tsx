@@ -14,7 +14,7 @@ import { bytes, clock, counted, duration, exactly, relative } from "../text/form
 import { STATES, spaced } from "../text/names";
 import { known, readWhole } from "./whole";
 
-const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-up", agent: "Agent", command: "Command" } as const;
+const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-up", agent: "Agent", command: "Command", monitor: "A rule" } as const;
 
 /** The request for which a call waits. */
 export function requestOf(item: ConversationItem & { type: "tool_call" }, pending: OpenApproval[]): OpenApproval | undefined {

@@ -21,7 +21,7 @@ fn payloads() -> Vec<Payload> {
         SessionExited { reason: Some(Reason::Killed), code: Some(-9) }.into(),
         TurnStarted { trigger: TurnTrigger::Wakeup, number: 7 }.into(),
         TurnCompleted { outcome: TurnOutcome::Denied, number: 7, duration_ms: u64::MAX }.into(),
-        UserPrompt { origin: PromptOrigin::Steering, attachments: 2, provider_turn_id: text() }.into(),
+        UserPrompt { origin: PromptOrigin::Steering, stated: true, attachments: 2, provider_turn_id: text() }.into(),
         AssistantDelta { message_id: text(), block: Block::Thinking, stop: Some(Stop::EndTurn), blocks: 3 }.into(),
         AssistantMessage {
             message_id: text(),
