@@ -14,6 +14,7 @@ mod level;
 mod need;
 pub mod payload;
 pub mod provider;
+mod receipt;
 pub mod schema;
 pub mod status;
 pub mod time;
@@ -40,6 +41,7 @@ pub use payload::{
     UsageReported, UserPrompt,
 };
 pub use provider::{Provider, Source};
+pub use receipt::{Check, CheckClass, CheckVerdict, Receipt, TestCounts};
 pub use status::{Reason, State};
 pub use time::Timestamp;
 pub use typed_time::{TYPED_TIMES, TypedTime};

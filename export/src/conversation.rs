@@ -1,7 +1,7 @@
 //! Conversations as Markdown: to be read in a terminal, stored in a file, or pasted elsewhere.
 //!
-//! The texts are an agent's, and the caller redacts them. Text written by an agent is already Markdown and is not
-//! changed; prompts are quoted, inputs and outputs of tools are code blocks.
+//! The texts come from agents, so the caller must redact them before it passes them in. Text written by an agent is
+//! already Markdown and is not changed; prompts are quoted, inputs and outputs of tools are code blocks.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -157,7 +157,7 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
         ItemBody::ToolCall { name, tool, title, input, result, subagents, .. } => {
             // If the sub-agent is known, it already names itself.
             let by = if subagents.is_empty() { by } else { String::new() };
-            let name = if name.is_empty() { "(a call that was not seen)" } else { name };
+            let name = if name.is_empty() { "(a call that capture did not see)" } else { name };
             let _ = write!(out, "**{name}**{by}");
             if let Some(title) = title {
                 let _ = write!(out, " {}", code(&verbatim_line(title, TITLE_CHARS)));
@@ -232,7 +232,7 @@ pub(crate) fn turn_end(number: u32, outcome: TurnOutcome, duration_ms: u64) -> S
         TurnOutcome::Superseded => after("was replaced by the next prompt"),
         TurnOutcome::TimedOut => after("fell silent"),
         TurnOutcome::TakenBack => {
-            format!("The user took turn {number} back: the conversation goes on without it")
+            format!("The user took turn {number} back: the conversation continues without it")
         }
     }
 }

@@ -100,7 +100,7 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
         ItemBody::ToolCall { name, tool, title, input, result, .. } => {
             html.open(item, if result.as_ref().is_some_and(failed) { "call failed" } else { "call" }, "");
             html.raw("<details><summary><b>");
-            html.text(if name.is_empty() { "(a call that was not seen)" } else { name });
+            html.text(if name.is_empty() { "(a call that capture did not see)" } else { name });
             html.raw("</b> <code>");
             html.text(&verbatim_line(title.as_deref().unwrap_or_default(), TITLE_CHARS));
             html.raw("</code> <span>");

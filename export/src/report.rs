@@ -154,6 +154,9 @@ fn standup_of(work: &SessionWork, since: Timestamp, now: Timestamp, format: Repo
     if let Some(text) = work.turns.iter().rev().find_map(|turn| turn.text.as_deref()) {
         let _ = writeln!(out, "  - answered: {}", plain(text, ANSWER_CHARS));
     }
+    if let Some(checks) = work.turns.iter().rev().find_map(|turn| turn.receipt.line()) {
+        let _ = writeln!(out, "  - checks: {}", plain(&checks, ANSWER_CHARS));
+    }
     let done = |current: &&String| current.starts_with("done");
     if let Some(current) = session.summary.current.as_ref().filter(|current| !done(current)) {
         let _ = writeln!(out, "  - now: {}", plain(current, ANSWER_CHARS));
@@ -248,7 +251,7 @@ impl Handoff {
         let nothing = session.pending_approvals.is_empty() && open().next().is_none() && failing.is_empty();
         out.push_str("\n## Open\n\n");
         if nothing && session.turn.is_none() {
-            out.push_str("Nothing open that capture knows of.\n");
+            out.push_str("capture knows of no open work.\n");
         }
         if let Some(turn) = &session.turn {
             let _ = writeln!(out, "- a turn is open: {}", plain(turn.prompt.as_deref().unwrap_or("no prompt"), 200));
@@ -284,12 +287,15 @@ impl Handoff {
                 Some(TurnOutcome::Failed) => " (failed)",
                 Some(TurnOutcome::Exited) => " (cut off)",
                 Some(TurnOutcome::TimedOut) => " (no end seen)",
-                Some(TurnOutcome::TakenBack) => " (taken back: the conversation went on without it)",
+                Some(TurnOutcome::TakenBack) => " (taken back: the conversation continued without it)",
             };
             let prompt = turn.prompt.as_deref().unwrap_or("(no prompt)");
             let _ = writeln!(out, "{}. {}{end}", turn.number, plain(prompt, 300));
             if let Some(text) = &turn.text {
                 let _ = writeln!(out, "   - {}", plain(text, 300));
+            }
+            if let Some(checks) = turn.receipt.line() {
+                let _ = writeln!(out, "   - checks: {}", plain(&checks, 300));
             }
         }
         match &self.session.turn {

@@ -3,8 +3,8 @@
 //! A session without its own process (a sub-agent) ends with its parent's process, and only the parent reports its
 //! turns, so it gets none of these findings.
 
-use events::{EventId, FindingKind, Reason, Severity, State, Stop, Timestamp, ToolKind, TurnOutcome};
-use projections::{failure::runs_tests, shorten::one_line};
+use events::{EventId, FindingKind, Reason, Severity, State, Stop, Timestamp, ToolKind, TurnCompleted, TurnOutcome};
+use projections::shorten::one_line;
 
 use crate::{
     conflict,
@@ -23,8 +23,8 @@ pub(crate) struct EndingDetector {
     /// The start of the open turn.
     turn: Option<Timestamp>,
     steps: u32,
-    /// The last test run: whether it passed, and its command.
-    tests: Option<(bool, String)>,
+    /// What the last checks showed, in words, and whether one failed.
+    checks: Option<(bool, String)>,
     done: Option<CompletedTurn>,
     completion_due: Option<Timestamp>,
     idle_due: Option<Timestamp>,
@@ -68,7 +68,7 @@ impl EndingDetector {
     ) {
         if by_person {
             self.prompt = text.map(|text| one_line(text, PROMPT));
-            self.tests = None;
+            self.checks = None;
             findings.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt was sent");
         }
         self.begins(at, findings);
@@ -99,10 +99,14 @@ impl EndingDetector {
     pub(crate) fn turn_completed(
         &mut self,
         event: EventId,
-        outcome: TurnOutcome,
+        completed: &TurnCompleted,
         at: Timestamp,
         findings: &mut SessionFindings,
     ) {
+        let outcome = completed.outcome;
+        if let Some(line) = completed.receipt.line() {
+            self.checks = Some((completed.receipt.has_failed(), line));
+        }
         let started_at = self.turn.take().unwrap_or(at);
         self.cut_off = outcome == TurnOutcome::Exited;
         self.last = Some((started_at, at));
@@ -149,9 +153,6 @@ impl EndingDetector {
         self.steps = self.steps.saturating_add(1);
         if call.tool != ToolKind::Execute || step.refused {
             return;
-        }
-        if let Some(title) = step.title.as_deref().filter(|title| runs_tests(title)) {
-            self.tests = Some((step.failed.is_none(), title.to_owned()));
         }
         if took_ms < rules.long_job_ms || step.poll {
             return;
@@ -213,7 +214,7 @@ impl EndingDetector {
             self.complete(at, sub, answered_at, findings);
         }
         if self.idle_due.take_if(|due| *due <= at).is_some() && !sub {
-            let why = "no turn is running, and there has been no activity since".to_owned();
+            let why = "no turn is running, and there has been no activity for a long time".to_owned();
             let raise = NewFinding::new(FindingKind::Idle, Severity::Info, "the session is idle".into(), why, at);
             findings.raise(raise, at);
         }
@@ -228,9 +229,10 @@ impl EndingDetector {
             Some(prompt) => (format!("done: {prompt}"), None),
             None => ("the turn is done".to_owned(), None),
         };
-        let (severity, tests) = match &self.tests {
-            Some((true, how)) => (Severity::Info, format!("; its tests passed (`{how}`)")),
-            Some((false, how)) => (Severity::Warning, format!("; its last tests failed (`{how}`)")),
+        let (severity, checks) = match &self.checks {
+            Some((has_failed, line)) => {
+                (if *has_failed { Severity::Warning } else { Severity::Info }, format!("; its checks: {line}"))
+            }
             None => (Severity::Info, String::new()),
         };
         let (severity, rest) = if findings.is_open(conflict::KEY) {
@@ -240,7 +242,7 @@ impl EndingDetector {
         };
         let prompt = prompt.map(|prompt| format!("; the prompt was: {prompt}")).unwrap_or_default();
         let calls = if self.steps == 1 { "1 tool call".to_owned() } else { format!("{} tool calls", self.steps) };
-        let why = format!("the turn ended after {seconds} s and {calls}, and {rest}{tests}{prompt}");
+        let why = format!("the turn ended after {seconds} s and {calls}, and {rest}{checks}{prompt}");
         let raise = NewFinding::new(FindingKind::Completion, severity, what, why, done.at);
         findings.raise(NewFinding { evidence: vec![done.event], ..raise }, at);
     }
@@ -264,7 +266,7 @@ impl EndingDetector {
             Some(Reason::Failed) => in_turn || !self.has_failed && !self.has_reported_end,
             Some(_) | None => false,
         };
-        let tests = self.tests.as_ref().filter(|(passed, _)| !passed).map(|(_, how)| how.clone());
+        let checks = self.checks.as_ref().filter(|(has_failed, _)| *has_failed).map(|(_, line)| line.clone());
         let conflict = findings.is_open(conflict::KEY);
         self.turn = None;
         self.idle_due = None;
@@ -286,7 +288,7 @@ impl EndingDetector {
         if in_turn {
             left.push("a turn was running".to_owned());
         }
-        left.extend(tests.map(|how| format!("its last tests failed (`{how}`)")));
+        left.extend(checks.map(|line| format!("its checks had failed: {line}")));
         if conflict {
             left.push("a merge has conflicts".to_owned());
         }

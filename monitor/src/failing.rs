@@ -108,7 +108,7 @@ impl FailureDetector {
             let count = failing.of_tests;
             let what = format!("{} failed {count} times", step.words());
             let how = if failing.count >= rules.failures { "in the same way" } else { "in the same tests" };
-            let why = format!("the last {count} runs of it failed {how}: {}", words(kind));
+            let why = format!("its last {count} runs failed {how}: {}", words(kind));
             let raise = NewFinding::new(FindingKind::RepeatedFailure, Severity::Warning, what, why, failing.first_at);
             let evidence = failing.evidence.iter().copied().collect();
             let subject = Some(step.words());

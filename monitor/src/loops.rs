@@ -244,7 +244,7 @@ impl LoopDetector {
             }
             self.rounds = self.rounds.saturating_add(1);
             let what = format!("{} was repeated with the same result", step.words());
-            let why = format!("it continued for {} more steps since it was found", self.rounds);
+            let why = format!("the loop has continued for {} more steps since capture found it", self.rounds);
             let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, seen.began_at);
             findings.raise(NewFinding { key: KEY.into(), evidence: vec![seen.event], count: self.rounds, ..raise }, at);
             return;

@@ -365,7 +365,7 @@ impl Together {
         let owner = *self.quota.entry(provider).or_insert(id);
         let names: Vec<String> = stopped.iter().map(|id| short(*id)).collect();
         let what = format!("{} sessions of {provider} are stopped by a quota or a rate limit", stopped.len());
-        let why = format!("each of these sessions gave it as the reason: {}", names.join(", "));
+        let why = format!("each of these sessions reported this limit as its reason: {}", names.join(", "));
         let count = u32::try_from(stopped.len()).unwrap_or(u32::MAX);
         let finding = NewFinding { count, ..NewFinding::new(FindingKind::SharedQuota, Severity::Error, what, why, at) };
         effects.push(Effect::Raise(owner, finding));

@@ -304,7 +304,7 @@ impl SessionWatch {
                 self.stuck.progress(event.id, at, &mut self.findings);
             }
             Payload::TurnCompleted(completed) => {
-                self.ending.turn_completed(event.id, completed.outcome, at, &mut self.findings);
+                self.ending.turn_completed(event.id, completed, at, &mut self.findings);
                 if at.since_ms(moment(event)) > OLD_NEWS_MS {
                     // Read late: its own time counts.
                     self.ending.forget_before(at.plus_ms(1));

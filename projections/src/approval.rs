@@ -23,14 +23,14 @@ pub struct Approval {
     pub kind: Option<ApprovalKind>,
     /// Its state.
     pub state: ApprovalState,
-    /// The agent's name of the tool.
+    /// The agent's name for the tool.
     pub tool: Option<String>,
     /// The call it is about, by the agent's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
     /// The whole command; absent when it is only known from a screen.
     pub command: Option<String>,
-    /// The files it is for.
+    /// The files it concerns.
     pub paths: Vec<String>,
     /// The URL to be fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,15 +50,15 @@ pub struct Approval {
     /// to be stored completely. capture does not allow such a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Box<Excerpt>>,
-    /// Secrets were removed from the request before it was stored; the agent's own still has them. capture does not
-    /// allow such a request.
+    /// Secrets were removed from the request before it was stored; the agent's original still contains them. capture
+    /// does not allow such a request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
-    /// Whether every byte of the request is known; rules decide only then.
+    /// Whether every byte of the request is known; rules decide only if it is.
     pub exact: bool,
-    /// The directory it would happen in.
+    /// The directory in which the call would run.
     pub cwd: Option<String>,
-    /// The agent's own name of what confines the call, `none` when nothing does; absent when the agent does not say.
+    /// The agent's own name for the sandbox of the call, `none` without one; absent if the agent does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
     /// The source that reported it.
@@ -69,13 +69,13 @@ pub struct Approval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub delivery: Option<DeliveryId>,
-    /// The BLAKE3 hash of what the hook was called with.
+    /// The BLAKE3 hash of the payload passed to the hook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The PATH of the agent, on which it finds its programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_path: Option<String>,
-    /// The key of the claim made with it.
+    /// The key of the claim that was made with the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// When it was requested.
@@ -83,7 +83,7 @@ pub struct Approval {
     /// When it was closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Timestamp>,
-    /// How long it was pending, ms; absent while it is.
+    /// How long it was pending, ms; absent while it is still pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
     /// Whether it was allowed; absent when not known.
@@ -95,7 +95,7 @@ pub struct Approval {
     /// How the decision was delivered to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<DecidedVia>,
-    /// The name of the paired device on which a person decided; absent when it was none.
+    /// The name of the paired device on which a person decided; absent if it was not a paired device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// The rule that decided.

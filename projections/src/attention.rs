@@ -21,7 +21,7 @@ pub struct AttentionItem {
     pub cwd: Option<String>,
     /// What it needs first.
     pub need: Need,
-    /// Since when.
+    /// When the need arose.
     pub since: Timestamp,
     /// Whether the request could do irreversible harm.
     pub risky: bool,

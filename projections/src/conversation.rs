@@ -4,6 +4,8 @@
 use events::{ErrorClass, Reason, State, Timestamp, ToolKind, TurnOutcome};
 use serde::{Deserialize, Serialize};
 
+use crate::receipt::RunningCheck;
+
 /// Maximum number of open calls remembered; the oldest is dropped for a new one.
 const OPEN_CALLS: usize = 64;
 
@@ -67,6 +69,9 @@ pub struct OpenCall {
     /// The files of an edit that changes several files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// The checks that a command runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) checks: Vec<RunningCheck>,
     /// Whether the agent may ask the user before it runs the call.
     pub may_ask: bool,
     /// When it was called.

@@ -15,6 +15,7 @@ use self::words::{
     AUTH, DISK, HARD_TYPE_ERROR, MERGE_CONFLICT, MISSING, NETWORK, PERMISSION, PROVIDER, RATE_LIMIT, TEST_FAILURE,
     TESTS_FAILED, TYPE_ERROR,
 };
+use crate::receipt::runs_tests;
 
 mod words;
 
@@ -29,11 +30,11 @@ const TAIL_BYTES: usize = 12 << 10;
 pub enum FailureKind {
     /// Not signed in, or the key, the password or the token was refused.
     Auth,
-    /// A program, a package, a module or a header is not there.
+    /// A program, a package, a module or a header is missing.
     MissingDependency,
     /// A test failed.
     TestFailure,
-    /// A compiler, a type checker or a parser refused the code.
+    /// A compiler, a type checker or a parser rejected the code.
     TypeError,
     /// A merge has conflicts.
     MergeConflict,
@@ -43,9 +44,9 @@ pub enum FailureKind {
     Network,
     /// The model's provider failed.
     ProviderCrash,
-    /// The system, a sandbox or a rule denied it.
+    /// The system, a sandbox or a rule denied the action.
     Permission,
-    /// No space, or a disk that fails.
+    /// No space left, or a failing disk.
     Disk,
     /// Anything else.
     Other,
@@ -159,61 +160,6 @@ pub fn classify_error(error: &ErrorReported, text: Option<&str>) -> FailureKind 
             Some(_) | None => HeadAndTail::of(text.unwrap_or_default()).kind().unwrap_or(FailureKind::Other),
         },
     }
-}
-
-/// Whether a command line runs tests.
-#[must_use]
-pub fn runs_tests(command: &str) -> bool {
-    let mut before = "";
-    for word in words(command).take(COMMAND_WORDS) {
-        let program = word.rsplit('/').next().unwrap_or(word);
-        let tests = match program {
-            "pytest" | "py.test" | "jest" | "vitest" | "mocha" | "rspec" | "phpunit" | "ctest" | "tox" | "nox"
-            | "nextest" | "unittest" | "ava" | "playwright" | "cypress" | "gotestsum" => true,
-            // A script of the project, not the shell's own `test`.
-            "test" | "tests" if before.is_empty() && word.starts_with("./") => true,
-            "test" | "tests" | "check" | "t" | "verify" => {
-                matches!(
-                    before,
-                    "cargo"
-                        | "npm"
-                        | "pnpm"
-                        | "yarn"
-                        | "bun"
-                        | "go"
-                        | "make"
-                        | "just"
-                        | "mvn"
-                        | "gradle"
-                        | "gradlew"
-                        | "dotnet"
-                        | "swift"
-                        | "mix"
-                        | "deno"
-                        | "bazel"
-                        | "run"
-                        | "rake"
-                        | "rails"
-                        | "zig"
-                        | "cabal"
-                        | "stack"
-                        | "dart"
-                        | "flutter"
-                        | "task"
-                        | "sbt"
-                ) && !(before == "cargo" && matches!(program, "check"))
-            }
-            "test.sh" | "run_tests.sh" => before.is_empty() || matches!(before, "sh" | "bash"),
-            _ => program.starts_with("test:") && matches!(before, "run" | "npm" | "yarn" | "pnpm" | "bun"),
-        };
-        if tests {
-            return true;
-        }
-        if !word.starts_with('-') && !word.starts_with('+') {
-            before = program;
-        }
-    }
-    false
 }
 
 /// Whether a command line builds or checks code.
@@ -361,6 +307,24 @@ impl FoundTables {
     }
 }
 
+/// The exit code that some agents write into the first lines of an output.
+pub(crate) fn exit_code_in(output: &str) -> Option<i32> {
+    const FIRST_BYTES: usize = 300;
+    let first = &output[..output.floor_char_boundary(FIRST_BYTES)];
+    code_in(&first.to_ascii_lowercase())
+}
+
+/// The exit code in a text in lower case.
+fn code_in(text: &str) -> Option<i32> {
+    let head: String = text.lines().take(3).collect::<Vec<_>>().join("\n");
+    let at = ["exit code: ", "exit code ", "exited with code "].iter().find_map(|sign| {
+        let at = head.find(sign)?;
+        Some(at + sign.len())
+    })?;
+    let digits: String = head[at..].chars().take_while(char::is_ascii_digit).take(4).collect();
+    digits.parse().ok()
+}
+
 /// Head and tail of a text, in lower case, and the tables with a sign in it, if they were searched.
 struct HeadAndTail {
     text: String,
@@ -384,15 +348,8 @@ impl HeadAndTail {
         self.found.map_or_else(|| table.has_sign_in(&self.text), |found| found.contains(table))
     }
 
-    /// The exit code that some agents write into the text.
     fn exit_code(&self) -> Option<i32> {
-        let head: String = self.text.lines().take(3).collect::<Vec<_>>().join("\n");
-        let at = ["exit code: ", "exit code ", "exited with code "].iter().find_map(|sign| {
-            let at = head.find(sign)?;
-            Some(at + sign.len())
-        })?;
-        let digits: String = head[at..].chars().take_while(char::is_ascii_digit).take(4).collect();
-        digits.parse().ok()
+        code_in(&self.text)
     }
 
     fn kind(&self) -> Option<FailureKind> {

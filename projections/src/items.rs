@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Subagent;
 
-/// Something a person reads in a conversation.
+/// An item of a conversation, for people to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationItem {
     /// The sequence of its first event in the session.
@@ -30,7 +30,7 @@ pub struct ConversationItem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub agent_id: Option<Arc<str>>,
-    /// What it is.
+    /// Its content.
     #[serde(flatten)]
     pub body: ItemBody,
 }
@@ -38,7 +38,7 @@ pub struct ConversationItem {
 /// A text of a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemText {
-    /// The text; of a long one the beginning and the end.
+    /// The text, or the beginning and the end of a long text.
     pub text: String,
     /// The reference to the whole text, if `text` is not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,18 +72,18 @@ impl ItemText {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ItemBody {
-    /// Something was asked of the agent.
+    /// The agent received a prompt.
     Prompt {
-        /// Who asked.
+        /// The origin of the prompt.
         origin: PromptOrigin,
-        /// What was asked.
+        /// The prompt.
         #[serde(flatten)]
         text: ItemText,
         /// Images and files that came with it.
         #[serde(default, skip_serializing_if = "is_zero")]
         attachments: u32,
     },
-    /// The agent said something.
+    /// The agent wrote a message.
     Message {
         /// The model that wrote it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ pub enum ItemBody {
         /// The readable part of the model's thinking.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thinking: Option<String>,
-        /// What it said.
+        /// The message.
         #[serde(flatten)]
         text: ItemText,
         /// Why the model stopped.
@@ -102,7 +102,7 @@ pub enum ItemBody {
     ToolCall {
         /// The agent's id of the call.
         call_id: String,
-        /// The agent's name of the tool; empty if only the result is known.
+        /// The agent's name for the tool; empty if only the result is known.
         name: String,
         /// What the tool does.
         tool: ToolKind,
@@ -139,7 +139,7 @@ pub enum ItemBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         closed_at: Option<Timestamp>,
     },
-    /// The agent asked the user something.
+    /// The agent asked the user a question.
     Question {
         /// The question.
         #[serde(flatten)]
@@ -147,7 +147,7 @@ pub enum ItemBody {
         /// The answers offered.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
-        /// The answer, if it was seen.
+        /// The answer, if capture saw it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<ItemText>,
     },

@@ -12,6 +12,7 @@ pub mod conversation;
 pub mod failure;
 pub mod items;
 pub mod prompt;
+pub mod receipt;
 pub mod rules;
 mod session;
 pub mod shorten;
@@ -30,6 +31,7 @@ pub use attention::{AttentionItem, attention};
 pub use failure::FailureKind;
 pub use items::{CallResult, ConversationItem, ConversationItems, ItemBody, ItemText, PageOfItems};
 pub use prompt::Prompt;
+pub use receipt::runs_tests;
 pub use rules::StatusRules;
 pub use session::{
     Evidence, LabelChange, MarkChange, OpenTurn, Session, SessionHealth, SessionMarks, SessionStatus, Summary,

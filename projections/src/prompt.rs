@@ -22,7 +22,7 @@ pub struct Prompt {
     /// type.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
-    /// The reason of its state, if it is not obvious.
+    /// The reason for its state, if it is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// When it was queued.

@@ -37,7 +37,7 @@ pub struct Session {
     /// The labels that the user set.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub labels: std::collections::BTreeMap<String, String>,
-    /// The user's marks for their lists; absent if there are none.
+    /// The user's marks, such as pinned or archived; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<SessionMarks>,
     /// Model.
@@ -94,7 +94,7 @@ pub struct Session {
 pub struct SessionMarks {
     /// Whether it is listed before others.
     pub pinned: bool,
-    /// Until when it is hidden, unless it needs the user.
+    /// Time until which it is hidden, unless it needs the user.
     pub snoozed_until: Option<Timestamp>,
     /// Whether it is archived.
     pub archived: bool,
@@ -187,11 +187,11 @@ impl SessionMarks {
 pub struct SessionStatus {
     /// The state.
     pub state: State,
-    /// Why.
+    /// The reason.
     pub reason: Option<Reason>,
     /// When it began, by the clock of the evidence.
     pub since: Timestamp,
-    /// How sure we are.
+    /// The confidence in the state.
     pub confidence: Confidence,
     /// The current activity, in one line: the command, the tool, the question.
     pub activity: Option<String>,
@@ -204,9 +204,9 @@ pub struct SessionStatus {
 /// A claim about the state, and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Who.
+    /// The source.
     pub source: Source,
-    /// What, in the source's words.
+    /// The claim, in the source's words.
     pub claim: String,
     /// When.
     pub at: Timestamp,
@@ -219,7 +219,7 @@ pub struct Evidence {
 pub struct OpenTurn {
     /// Its id.
     pub id: TurnId,
-    /// What was asked, shortened.
+    /// The prompt, shortened.
     pub prompt: Option<String>,
     /// When.
     pub started_at: Timestamp,
@@ -236,7 +236,7 @@ pub struct Usage {
     pub cache_read_tokens: u64,
     /// Input tokens written to a cache.
     pub cache_write_tokens: u64,
-    /// Those of them that stay in the cache for an hour instead of five minutes.
+    /// The part of `cache_write_tokens` that stays in the cache for an hour instead of five minutes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_hour_tokens: u64,
     /// Output tokens spent on thinking, if the agent reports them.
@@ -257,6 +257,10 @@ pub struct Summary {
     pub recent: Option<String>,
     /// The last prompt.
     pub last_prompt: Option<String>,
+    /// What the checks of the last finished turn showed, while no turn is open: `tests 297 passed, then 5 edits · commit
+    /// failed ×7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<String>,
 }
 
 /// One file of a session.
@@ -264,9 +268,9 @@ pub struct Summary {
 pub struct TranscriptView {
     /// Absolute path.
     pub path: String,
-    /// Size when last looked at, bytes.
+    /// Size at the last check, bytes.
     pub size: u64,
-    /// Read up to here, bytes.
+    /// Number of bytes read so far.
     pub offset: u64,
     /// The generation of the file at this path, from 1.
     pub generation: u32,
@@ -279,7 +283,7 @@ pub struct TranscriptView {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Health")]
 pub enum SessionHealth {
-    /// All is read.
+    /// Everything was read.
     #[default]
     Ok,
     /// Its files contain more than was read so far.

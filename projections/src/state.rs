@@ -17,13 +17,14 @@ use std::{
 
 use events::{
     ApprovalId, Block, Claim, Confidence, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged,
-    TextRef, Timestamp, Topic, TurnId, TurnOutcome, UsageReported,
+    TextRef, Timestamp, ToolKind, Topic, TurnId, TurnOutcome, UsageReported,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Account, Approval, OpenTurn, Session, SessionHealth, SessionStatus, Summary, Turn, Usage,
     conversation::Conversation,
+    receipt,
     rules::StatusRules,
     status::{self, Process, StandingClaim, StatusInputs},
     summary,
@@ -421,17 +422,28 @@ impl SessionState {
     }
 
     /// The whole text with which an event must be folded, if the event itself contains only its beginning and end: the
-    /// text of a prompt, an answer or a question. Titles and turns are made from it. The result depends only on the
-    /// event, so that the fold of the log is the live state.
+    /// text of a prompt, an answer or a question, the input of a command, and the output of a check. Titles, turns and receipts are made from
+    /// it. The result depends only on the log, so that the fold of the log is the live state.
     #[must_use]
-    pub fn whole_text_of(event: &Event) -> Option<&TextRef> {
+    pub fn whole_text_of<'e>(&self, event: &'e Event) -> Option<&'e TextRef> {
         #[expect(clippy::wildcard_enum_match_arm, reason = "of others the text is not kept with a session")]
         let is_kept = match &event.payload {
+            Payload::ToolCall(call) => call.tool == ToolKind::Execute,
+            Payload::ToolResult(result) if !result.detail => self.checks_with(&result.call_id, event.text.as_deref()),
             Payload::UserPrompt(_) | Payload::AssistantMessage(_) | Payload::QuestionAsked(_) => true,
             Payload::AssistantDelta(delta) => delta.block == Block::Text,
             _ => false,
         };
         event.text_ref.as_ref().filter(|text| is_kept && text.stored && text.length <= WHOLE_TEXT_BYTES)
+    }
+
+    /// Whether the output of a call, of which `cut` is the beginning and the end, is that of a check.
+    fn checks_with(&self, call_id: &str, cut: Option<&str>) -> bool {
+        let call = self.conversation.calls.iter().find(|call| call.call_id == call_id);
+        call.is_some_and(|call| {
+            let is_command = call.tool == ToolKind::Execute;
+            is_command && (!call.checks.is_empty() || cut.is_some_and(receipt::may_end_in_summary))
+        })
     }
 
     /// Applies one event of the log, in order, with the whole text that [`Self::whole_text_of`] names. Derived events

@@ -23,7 +23,7 @@ pub struct Subagent {
     /// Its title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is doing.
+    /// Its state.
     pub state: State,
     /// Its turns so far.
     pub turns: u32,

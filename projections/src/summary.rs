@@ -9,7 +9,7 @@ use crate::{Session, Summary, Turn, shorten::verbatim_line, turn_work::clauses};
 /// Longest line of a tooltip, characters.
 const TOOLTIP_CHARS: usize = 160;
 /// Turns that make up `recent`.
-const RECENT_TURNS: usize = 3;
+const RECENT_TURNS: usize = 5;
 
 /// Creates the summary; `last_prompt` is not changed.
 #[must_use]
@@ -18,15 +18,18 @@ pub fn summarize(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>
         current: current(session, open, recent),
         recent: recent_line(recent),
         last_prompt: session.summary.last_prompt.clone(),
+        checks: recent.back().filter(|_| open.is_none()).and_then(|turn| turn.receipt.line()),
     }
 }
 
 impl Summary {
-    /// The summary as three short lines: what the session does, what it did recently, and the last request. A line
+    /// The summary as short lines: what the session does, what its checks showed, what it did recently, and the last
+    /// request. A line
     /// without content is left out.
     #[must_use]
     pub fn tooltip(&self) -> String {
-        let lines = [("now", &self.current), ("lately", &self.recent), ("asked", &self.last_prompt)];
+        let lines =
+            [("now", &self.current), ("checks", &self.checks), ("lately", &self.recent), ("asked", &self.last_prompt)];
         let line = |(name, text): (&str, &Option<String>)| {
             text.as_deref().map(|text| format!("{name}: {}", verbatim_line(text, TOOLTIP_CHARS)))
         };
@@ -149,9 +152,13 @@ mod tests {
 
     #[test]
     fn a_tooltip_has_a_line_for_each_thing_that_is_known() {
-        let summary =
-            Summary { current: Some("running cargo test".into()), recent: None, last_prompt: Some("go\non".into()) };
-        assert_eq!(summary.tooltip(), "now: running cargo test\nasked: go on");
+        let summary = Summary {
+            current: Some("done: it works".into()),
+            checks: Some("tests 3 passed".into()),
+            last_prompt: Some("go\non".into()),
+            ..Summary::default()
+        };
+        assert_eq!(summary.tooltip(), "now: done: it works\nchecks: tests 3 passed\nasked: go on");
         assert_eq!(Summary::default().tooltip(), "");
     }
 }

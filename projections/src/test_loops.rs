@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use events::{ToolCall, ToolKind, ToolOutcome, ToolResult};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::runs_tests;
+use crate::runs_tests;
 
 /// Maximum number of remembered calls without a result, and of remembered failed commands; the oldest are dropped.
 const REMEMBERED: usize = 32;

@@ -1,6 +1,6 @@
 //! Turns: the prompt, the work and the outcome of each.
 
-use events::{Timestamp, TurnId, TurnOutcome, TurnTrigger};
+use events::{Receipt, Timestamp, TurnId, TurnOutcome, TurnTrigger};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Turn {
     pub number: u32,
     /// What opened it.
     pub trigger: TurnTrigger,
-    /// What was asked, shortened.
+    /// The prompt, shortened.
     pub prompt: Option<String>,
     /// The agent's last text, shortened to its beginning and end.
     pub text: Option<String>,
@@ -25,7 +25,7 @@ pub struct Turn {
     pub tool_calls: u32,
     /// Tool calls that failed.
     pub tool_errors: u32,
-    /// Approvals asked for.
+    /// Number of approvals requested.
     pub approvals: u32,
     /// Prompts typed while it ran.
     pub steering: u32,
@@ -47,4 +47,7 @@ pub struct Turn {
     /// The work of the turn.
     #[serde(default, skip_serializing_if = "TurnWork::is_empty")]
     pub work: TurnWork,
+    /// What its checks showed.
+    #[serde(default, skip_serializing_if = "Receipt::is_empty")]
+    pub receipt: Receipt,
 }

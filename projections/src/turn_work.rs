@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use events::{ToolCall, ToolKind, ToolOutcome};
+use events::{CheckClass, ToolCall, ToolKind, ToolOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     FailureKind, Turn,
-    failure::{FinishedCall, runs_tests},
+    failure::FinishedCall,
     shorten::{Shown, one_line},
 };
 
@@ -33,21 +33,12 @@ pub struct TurnWork {
     /// Whether more files were changed than are named.
     #[serde(skip_serializing_if = "is_false")]
     pub more_files: bool,
-    /// Number of commands that were started, except those that run tests.
+    /// Number of commands that were started, except checks, which the receipt lists.
     #[serde(skip_serializing_if = "is_zero")]
     pub commands: u32,
     /// The last of these commands, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_command: Option<String>,
-    /// Number of test commands that passed.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub tests_passed: u32,
-    /// Number of test commands with failed tests.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub tests_failed: u32,
-    /// Whether the last tests passed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_tests_passed: Option<bool>,
     /// Calls that a person refused.
     #[serde(skip_serializing_if = "is_zero")]
     pub denied: u32,
@@ -70,33 +61,20 @@ impl TurnWork {
         *self == Self::default()
     }
 
-    /// Records a call; `shown` is its title without secrets.
-    pub(crate) fn called(&mut self, call: &ToolCall, shown: Option<&Shown<'_>>) {
-        if let (ToolKind::Execute, Some(command), Some(shown)) = (call.tool, &call.title, shown)
-            && !runs_tests(command)
-        {
+    /// Records a call; `shown` is its title without secrets, and `is_check` says that the receipt lists it.
+    pub(crate) fn called(&mut self, call: &ToolCall, shown: Option<&Shown<'_>>, is_check: bool) {
+        if let (ToolKind::Execute, Some(shown), false) = (call.tool, shown, is_check) {
             self.commands = self.commands.saturating_add(1);
             self.last_command = Some(shown.one_line(COMMAND_CHARS));
         }
     }
 
     /// Records a finished call; `files` are the files of an edit, without secrets if they were shortened.
-    pub(crate) fn returned(&mut self, call: &FinishedCall<'_>, files: &[String], failed: Option<FailureKind>) {
+    pub(crate) fn returned(&mut self, call: &FinishedCall<'_>, files: &[String]) {
         match call.outcome {
             ToolOutcome::Denied => self.denied = self.denied.saturating_add(1),
-            ToolOutcome::Cancelled | ToolOutcome::Blocked => {}
-            ToolOutcome::Ok | ToolOutcome::Error => match (call.tool, call.title) {
-                (ToolKind::Edit, _) if call.outcome == ToolOutcome::Ok => {
-                    files.iter().for_each(|file| self.changed(file))
-                }
-                (ToolKind::Execute, Some(command)) if runs_tests(command) => {
-                    let passed = call.outcome == ToolOutcome::Ok && failed.is_none();
-                    let count = if passed { &mut self.tests_passed } else { &mut self.tests_failed };
-                    *count = count.saturating_add(1);
-                    self.last_tests_passed = Some(passed);
-                }
-                _ => {}
-            },
+            ToolOutcome::Ok if call.tool == ToolKind::Edit => files.iter().for_each(|file| self.changed(file)),
+            ToolOutcome::Ok | ToolOutcome::Error | ToolOutcome::Cancelled | ToolOutcome::Blocked => {}
         }
     }
 
@@ -125,19 +103,14 @@ pub(crate) fn clauses(turn: &Turn) -> Vec<String> {
         (1, Some(command)) => parts.push(format!("ran `{}`", command.replace('`', "'"))),
         (n, _) => parts.push(format!("ran {n} commands")),
     }
-    match (work.last_tests_passed, work.tests_failed) {
-        (None, _) => {}
-        (Some(true), 0) => parts.push("tests passed".to_owned()),
-        (Some(true), _) => parts.push("tests failed, then passed".to_owned()),
-        (Some(false), _) => parts.push("tests failed".to_owned()),
-    }
+    parts.extend(turn.receipt.words());
     if turn.approvals > 0 {
         parts.push(counted(turn.approvals, "approval", "approvals"));
     }
     if work.denied > 0 {
         parts.push(format!("{} denied", counted(work.denied, "call", "calls")));
     }
-    parts.extend(errors(&turn.failures, work.last_tests_passed.is_some()));
+    parts.extend(errors(&turn.failures, turn.receipt.check(CheckClass::Tests).is_some()));
     parts
 }
 
@@ -196,22 +169,22 @@ mod tests {
     #[test]
     fn changed_files_are_listed_once_and_failed_edits_not_at_all() {
         let mut work = TurnWork::default();
-        let mut edited = |files: &[&str], outcome, failed| {
+        let mut edited = |files: &[&str], outcome| {
             let call = FinishedCall { tool: ToolKind::Edit, title: None, exit_code: None, outcome, text: None };
             let files: Vec<_> = files.iter().map(|file| (*file).to_owned()).collect();
-            work.returned(&call, &files, failed);
+            work.returned(&call, &files);
             work.clone()
         };
-        edited(&["src/a.rs"], ToolOutcome::Ok, None);
-        edited(&["src/a.rs"], ToolOutcome::Ok, None);
-        edited(&["src/b.rs"], ToolOutcome::Error, Some(FailureKind::Other));
-        let work = edited(&["src/c.rs"], ToolOutcome::Denied, None);
+        edited(&["src/a.rs"], ToolOutcome::Ok);
+        edited(&["src/a.rs"], ToolOutcome::Ok);
+        edited(&["src/b.rs"], ToolOutcome::Error);
+        let work = edited(&["src/c.rs"], ToolOutcome::Denied);
         assert_eq!((work.files.as_slice(), work.denied), (["src/a.rs".to_owned()].as_slice(), 1));
         // A patch of several files counts as several files.
-        let work = edited(&["src/d.rs", "src/a.rs"], ToolOutcome::Ok, None);
+        let work = edited(&["src/d.rs", "src/a.rs"], ToolOutcome::Ok);
         assert_eq!(work.files, ["src/a.rs", "src/d.rs"]);
         let many: Vec<String> = (0..20).map(|n| format!("{n}.rs")).collect();
-        let work = edited(&many.iter().map(String::as_str).collect::<Vec<_>>(), ToolOutcome::Ok, None);
+        let work = edited(&many.iter().map(String::as_str).collect::<Vec<_>>(), ToolOutcome::Ok);
         assert_eq!((work.files.len(), work.more_files), (FILES, true));
     }
 }

@@ -467,9 +467,15 @@ impl World {
             .filter_map(|known| {
                 let state = writer.snapshot(known.row).unwrap()?;
                 let mut events = reader.events(known.id, 0, usize::MAX >> 1, &[]).unwrap();
-                for event in events.iter_mut().filter(|event| SessionState::whole_text_of(event).is_some()) {
-                    let mut left = u64::MAX;
-                    reader.whole_text(event, &mut left).unwrap();
+                let (provider, name) = (known.provider, Some(Arc::clone(&known.provider_session_id)));
+                let began = events.first().map_or(Timestamp::MIN, |event| event.created_at);
+                let mut folded = SessionState::new(known.id, provider, name, began, StatusRules::default());
+                for event in &mut events {
+                    if folded.whole_text_of(event).is_some() {
+                        let mut left = u64::MAX;
+                        reader.whole_text(event, &mut left).unwrap();
+                    }
+                    let _conclusions = folded.fold(event);
                 }
                 Some(StoredSession { known, state, events })
             })

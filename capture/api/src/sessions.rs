@@ -9,11 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::list::{CommaList, Limit};
 
-/// Which sessions to list, newest last event first.
+/// Which sessions to list, most recent event first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SessionsQuery {
-    /// Only sessions in these states. Without `active`, looks among all sessions.
+    /// Only sessions in these states; `active` then defaults to `all`.
     #[serde(skip_serializing_if = "CommaList::is_empty")]
     pub state: CommaList<State>,
     /// Only sessions of these agents.
@@ -25,16 +25,16 @@ pub struct SessionsQuery {
     pub parent: Option<String>,
     /// `true` (default): sessions that have not exited and were not idle or unknown for long; `all`: every session.
     pub active: Option<ActiveFilter>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,
     /// Sessions on a page (default 100, at most 1000).
     pub limit: Option<Limit>,
 }
 
-/// Which sessions count.
+/// The active sessions, or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ActiveFilter {
-    /// Those that are active.
+    /// Only active sessions.
     #[serde(rename = "true")]
     Active,
     /// Every session.
@@ -53,7 +53,7 @@ pub struct SessionPage {
     pub next_cursor: Option<String>,
 }
 
-/// What a session is about, in short.
+/// A short summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
     /// The session.
@@ -72,6 +72,10 @@ pub struct SessionSummary {
     pub recent: Option<String>,
     /// The last prompt, shortened.
     pub last_prompt: Option<String>,
+    /// What the checks of the last finished turn showed: `tests 297 passed, then 5 edits · commit failed ×7`. Absent while
+    /// a turn is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<String>,
     /// Several lines for a tooltip.
     pub tooltip: String,
     /// When its last event happened.
@@ -90,7 +94,7 @@ pub struct SessionUsage {
     pub usage: Usage,
 }
 
-/// When a session's status is asked for.
+/// The time for which a session's status is requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StatusQuery {
@@ -99,16 +103,16 @@ pub struct StatusQuery {
     pub at: Option<Timestamp>,
 }
 
-/// A session's status at a time, and what it was decided from.
+/// A session's status at a time, and the claims from which it was derived.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusAt {
     /// The session.
     pub session_id: SessionId,
-    /// The time asked for; `null` for the present.
+    /// The requested time; `null` for the present.
     pub at: Option<Timestamp>,
     /// The status then.
     pub status: SessionStatus,
-    /// Every claim that held then, and the rule that decided.
+    /// Every claim in force at that time, and the rule that decided.
     pub account: Account,
 }
 
@@ -117,8 +121,8 @@ pub struct StatusAt {
 pub struct WaitQuery {
     /// States to wait for; the first that is reached ends the wait.
     pub until: CommaList<State>,
-    /// Count only what followed this position, which the answer to input has: `waiting` and `idle` only after a turn
-    /// that began behind it.
+    /// Ignore states before this position, which the answer to input contains. `waiting` and `idle` end the wait only
+    /// once a turn has begun after the position.
     #[serde(default)]
     pub after: Option<u64>,
     /// Answer 408 after this time, ms (default 30000, at most 3600000).
@@ -151,7 +155,7 @@ pub struct Labels {
     pub labels: BTreeMap<String, Option<String>>,
 }
 
-/// A note on a session, of a person or of a rule of the user.
+/// A note on a session, written by a person or by one of the user's rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// The sequence of its event.
@@ -162,7 +166,7 @@ pub struct Note {
     pub text: String,
 }
 
-/// The notes on a session, oldest first; of very many the last ones.
+/// The notes among a session's last 5,000 annotations, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Notes {
     /// The notes.
@@ -177,14 +181,14 @@ pub struct NoteRequest {
     pub text: String,
 }
 
-/// Changes of the marks of a session; what is absent stays as it is.
+/// Changes of the marks of a session; absent fields are left unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MarksRequest {
     /// Whether it is listed before others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
-    /// Until when it is hidden, unless it needs the user; `null` ends that.
+    /// Time until which it is hidden, unless it needs the user; `null` shows it again.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schemars(with = "Option<Timestamp>")]
     pub snoozed_until: Option<Option<Timestamp>>,

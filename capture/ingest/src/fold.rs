@@ -8,7 +8,7 @@ use events::{
     SessionForked, SessionId, Signal, Source, State, Timestamp, Topic,
 };
 use live_view::Refusal;
-use projections::{Conclusion, LABELS, LabelChange, MarkChange, SessionState};
+use projections::{Conclusion, LABELS, LabelChange, MarkChange};
 use store::PackedText;
 
 use super::{
@@ -124,7 +124,7 @@ impl Ingest {
         let state = self.sessions.state(&self.transaction.writer, slot)?;
         let process_before = state.process();
         let sequence = event.sequence;
-        let whole = SessionState::whole_text_of(&event).and(text).and_then(PackedText::unpacked);
+        let whole = state.whole_text_of(&event).and(text).and_then(PackedText::unpacked);
         let cut = whole.map(|whole| event.text.replace(whole));
         let conclusions = state.fold(&event);
         if let Some(cut) = cut {

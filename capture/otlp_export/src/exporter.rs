@@ -203,7 +203,7 @@ impl Exporter {
         self.pending.clear();
         self.spans = self.spans.fresh();
         (self.sent.position, self.pending_until) = (until, until);
-        let why = "a defect of capture: what was committed up to now is not sent".to_owned();
+        let why = "a bug in capture: events committed so far are not sent".to_owned();
         self.shared.counts.update(|counts| counts.trouble = Some(why));
         self.note();
     }
@@ -300,7 +300,7 @@ impl Exporter {
     pub(crate) fn note(&mut self) {
         self.noted = Instant::now();
         if let Err(error) = self.file.write(&self.sent) {
-            tracing::warn!(%error, "cannot write down how far sessions were sent; some are sent again after a restart");
+            tracing::warn!(%error, "cannot store how far sessions were sent; some are sent again after a restart");
         }
     }
 }

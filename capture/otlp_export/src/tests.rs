@@ -115,6 +115,7 @@ impl Log {
             failures: std::collections::BTreeMap::new(),
             test_fix_loops: None,
             work: projections::TurnWork::default(),
+            receipt: events::Receipt::default(),
             approvals: 0,
             steering: 0,
             outcome: Some(TurnOutcome::Completed),
@@ -125,7 +126,10 @@ impl Log {
         self.writer.begin().unwrap();
         self.writer.put_turn(self.row, &turn).unwrap();
         self.writer.commit().unwrap();
-        self.put(ms, TurnCompleted { outcome: TurnOutcome::Completed, number, duration_ms: 500 })
+        self.put(
+            ms,
+            TurnCompleted { outcome: TurnOutcome::Completed, number, duration_ms: 500, ..TurnCompleted::default() },
+        )
     }
 
     fn state(&mut self, ms: i64, to: State) -> &mut Self {
@@ -203,7 +207,7 @@ fn expired_spans_are_dropped_and_counted_except_history() {
     log.prompt(0).call(10, "a").result(20, "a").turn_end(600, 1);
     let batch = log.spans(false).read(0, 4, at(10_000)).unwrap();
     assert_eq!((names(&batch).len(), batch.expired, batch.until), (0, 2, 4));
-    let old = TurnCompleted { outcome: TurnOutcome::Completed, number: 2, duration_ms: 5 };
+    let old = TurnCompleted { outcome: TurnOutcome::Completed, number: 2, duration_ms: 5, ..TurnCompleted::default() };
     log.put_event(700, old, true);
     assert_eq!(log.spans(false).read(4, 5, at(10_000)).unwrap().expired, 0);
 }

@@ -111,7 +111,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreOpenError> {
 pub(crate) fn repaired(path: &Path, was_unclean: bool) -> Result<Option<Rebuilt>, StoreOpenError> {
     if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
         if path.with_file_name(HEAD_FILE).exists() {
-            tracing::error!(path = %path.display(), "the database was removed or emptied; it is made again from the agents' files, and the audit record is lost");
+            tracing::error!(path = %path.display(), "the database was removed or emptied; it is rebuilt from the agents' files, and the audit record is lost");
         }
         return Ok(None);
     }
@@ -143,7 +143,7 @@ pub(crate) fn rebuilt_as(path: &Path, faults: &[String]) -> Result<Rebuilt, Stor
     let salvaged: Vec<String> = rebuilt.salvaged.iter().map(|(name, count)| format!("{count} {name}")).collect();
     tracing::error!(
         aside = %rebuilt.aside.display(), salvaged = salvaged.join(", "), lost = rebuilt.lost,
-        "the database was rebuilt; what agents' files hold is read again, the rest was copied row by row"
+        "the database was rebuilt; the agents' files are read again, and the rest was copied row by row"
     );
     Ok(rebuilt)
 }

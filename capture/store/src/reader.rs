@@ -502,7 +502,7 @@ impl Reader {
     /// # Errors
     /// When SQLite cannot read.
     pub fn fold(&self, state: &mut SessionState, mut event: Event) -> Result<Vec<Conclusion>, ReadError> {
-        if let Some(whole) = SessionState::whole_text_of(&event) {
+        if let Some(whole) = state.whole_text_of(&event) {
             match self.text(&whole.hash) {
                 Ok(Some(text)) => event.text = Some(text),
                 Ok(None) => {}

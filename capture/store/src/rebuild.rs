@@ -38,7 +38,7 @@ pub struct Rebuilt {
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
     /// A file could not be created, renamed or removed.
-    #[error("cannot put a damaged database aside as {path}: {source}")]
+    #[error("cannot move a damaged database to {path}: {source}")]
     File {
         /// The file.
         path: PathBuf,

@@ -66,7 +66,7 @@ impl About {
     fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
         let text = lossy(row, column)?.unwrap_or_default();
         Ok(serde_json::from_str(&text).unwrap_or_else(|error| {
-            tracing::warn!(%error, "what was noted of a removed session cannot be read");
+            tracing::warn!(%error, "the record of a removed session cannot be read");
             Self::default()
         }))
     }

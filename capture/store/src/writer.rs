@@ -457,7 +457,7 @@ impl Writer {
     /// Releases the memory of cached database pages, for example after an import. Needed pages are read again.
     pub fn release_memory(&self) {
         if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
-            tracing::debug!(%error, "cannot give the memory of the database's pages back");
+            tracing::debug!(%error, "cannot release the memory of the database's pages");
         }
     }
 

@@ -45,7 +45,7 @@ pub enum PricesError {
         source: io::Error,
     },
     /// The built-in table is invalid.
-    #[error("the shipped prices: {0}")]
+    #[error("built-in prices: {0}")]
     Shipped(PriceError),
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::skip::{is_none_of, is_zero};
-use crate::{Timestamp, provider::names};
+use crate::{Receipt, Timestamp, provider::names};
 
 names! {
     /// What opened a turn.
@@ -47,9 +47,9 @@ names! {
         Failed = "failed" / 4,
         /// The session's process ended first.
         Exited = "exited" / 5,
-        /// The next prompt came before any end was seen.
+        /// The next prompt arrived before capture saw an end.
         Superseded = "superseded" / 6,
-        /// Silence and a ready prompt.
+        /// capture concluded the end from silence and a ready prompt.
         TimedOut = "timed_out" / 7,
         /// The user returned to a point before it, so the conversation continues without it. Its changes to files may
         /// remain.
@@ -66,8 +66,11 @@ data! {
         outcome: TurnOutcome,
         /// Its number within the session, from 1.
         number: u32,
-        /// From its start to its end, milliseconds by capture's clock or the provider's.
+        /// Its duration, milliseconds, by capture's clock or the provider's.
         duration_ms: u64,
+        /// What its checks showed.
+        #[serde(default, skip_serializing_if = "Receipt::is_empty")]
+        receipt: Receipt,
     }
 }
 
@@ -78,13 +81,13 @@ names! {
         Human = "human" / 1,
         /// A person typed it while the agent was working: steering or queued.
         Steering = "steering" / 2,
-        /// The agent itself gave it (a background task ended).
+        /// The agent itself wrote it (a background task ended).
         Wakeup = "wakeup" / 3,
-        /// Another agent gave it: the task of a sub-agent.
+        /// Another agent wrote it: the task of a sub-agent.
         Agent = "agent" / 4,
-        /// A command of the agent's own that makes it work (`/compact`, `!ls`).
+        /// One of the agent's own commands that makes it work (`/compact`, `!ls`).
         Command = "command" / 5,
-        /// Capture typed it because a rule of the user's configuration says so. It is not the user's word: it
+        /// capture typed it because of a rule in the user's configuration. It does not come from the user and
         /// authorizes nothing.
         Monitor = "monitor" / 6,
     }
@@ -93,25 +96,25 @@ names! {
 by_default!(PromptOrigin::Human);
 
 data! {
-    /// The agent got a prompt. The prompt is the event's text.
+    /// The agent received a prompt. The prompt is the event's text.
     UserPrompt {
-        /// Who asked.
+        /// The origin of the prompt.
         origin: PromptOrigin,
-        /// Whether the agent's record names the origin. Otherwise it is capture's conclusion: the prompt counts for
-        /// titles and turns, and authorizes nothing.
+        /// Whether the agent's record names the origin. Otherwise capture concluded the origin: the prompt counts for
+        /// titles and turns, but authorizes nothing.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stated: bool,
         /// Images and files that came with it.
         #[serde(default, skip_serializing_if = "is_zero")]
         attachments: u32,
-        /// The provider's id of the turn, when it has one.
+        /// The provider's id of the turn, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_turn_id: Option<String>,
     }
 }
 
 names! {
-    /// The part of a message a text belongs to.
+    /// The part of a message that a text belongs to.
     Block {
         /// What the user reads.
         Text = "text" / 1,
@@ -128,12 +131,12 @@ data! {
         /// The provider's id of the message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
-        /// Which part.
+        /// The part of the message.
         block: Block,
-        /// Why the model stopped, when this part is the first to say.
+        /// Why the model stopped, if this part is the first to report it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Stop>,
-        /// Content blocks this part stands for.
+        /// Number of content blocks that this part represents.
         #[serde(default, skip_serializing_if = "is_zero")]
         blocks: u32,
     }
@@ -148,18 +151,18 @@ names! {
         ToolUse = "tool_use" / 2,
         /// It ran out of tokens.
         MaxTokens = "max_tokens" / 3,
-        /// It was cut off by the user.
+        /// The user interrupted it.
         Aborted = "aborted" / 4,
         /// It refused.
         Refusal = "refusal" / 5,
-        /// Anything else, or not said.
+        /// Anything else, or not reported.
         Other = "other" / 6,
     }
 }
 
 data! {
-    /// One message of the model. Blocks of one message are one event. The text the user reads is
-    /// the event's text.
+    /// One message of the model. All blocks of a message form one event. The text that the user reads is the event's
+    /// text.
     AssistantMessage {
         /// The provider's id of the message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,10 +173,10 @@ data! {
         /// Why the model stopped; `end_turn` ends the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Stop>,
-        /// Content blocks of any kind merged into this event.
+        /// Number of content blocks of any kind merged into this event.
         #[serde(default, skip_serializing_if = "is_zero")]
         blocks: u32,
-        /// Tool calls among them.
+        /// Number of tool calls among them.
         #[serde(default, skip_serializing_if = "is_zero")]
         tool_calls: u32,
         /// The readable part of the model's thinking.
@@ -184,12 +187,12 @@ data! {
 
 data! {
     /// Tokens spent on one model response that were not reported before; never a total of several responses. A source
-    /// reports the whole count of the response so far, and the log contains the growth.
+    /// reports a response's total so far; the log contains the increase.
     UsageReported {
         /// The provider's id of the message or response they were spent on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
-        /// The model, with `-fast` at the end if it was processed fast at a separate price.
+        /// The model, with the suffix `-fast` if the response was processed in a fast mode with a separate price.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// Input tokens that no cache served.
@@ -204,7 +207,7 @@ data! {
         /// Input tokens written to a cache.
         #[serde(default)]
         cache_write_tokens: u64,
-        /// Those of them that stay in the cache for an hour instead of five minutes.
+        /// The part of `cache_write_tokens` that stays in the cache for an hour instead of five minutes.
         #[serde(default, skip_serializing_if = "is_none_of")]
         cache_write_hour_tokens: u64,
         /// Output tokens spent on thinking.
@@ -216,8 +219,8 @@ data! {
         /// The quotas, if they changed since the last report.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         quotas: Vec<QuotaReported>,
-        /// The sums of the agent's own accounting. They include responses that are also reported one by one, so they
-        /// are compared with these and never added.
+        /// The sums of the agent's own accounting. They include responses that are also reported one by one, so the two
+        /// are compared and never added.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         account: Option<UsageAccount>,
     }
@@ -234,7 +237,7 @@ impl UsageReported {
 names! {
     /// What an agent's accounting covers.
     AccountScope {
-        /// The work of a session so far, sub-agents and calls without a line in the transcript included.
+        /// The work of a session so far, including sub-agents and calls that are not in the transcript.
         Session = "session" / 1,
         /// One call of a model.
         Call = "call" / 2,
@@ -275,7 +278,7 @@ data! {
         /// Input tokens written to a cache.
         #[serde(default)]
         cache_write_tokens: u64,
-        /// Those of them that stay in the cache for an hour instead of five minutes.
+        /// The part of `cache_write_tokens` that stays in the cache for an hour instead of five minutes.
         #[serde(default, skip_serializing_if = "is_none_of")]
         cache_write_hour_tokens: u64,
         /// Output tokens spent on thinking.

@@ -54,7 +54,7 @@ fn a_tool_call_shows_its_outcome_and_fences_its_output_safely() {
         result: None,
         subagents: Vec::new(),
     };
-    assert_eq!(written(open), "**(a call that was not seen)** · no result\n\n```json\n{\"path\":1}\n```\n\n");
+    assert_eq!(written(open), "**(a call that capture did not see)** · no result\n\n```json\n{\"path\":1}\n```\n\n");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn approvals_and_turn_ends_are_written_as_one_line() {
     assert_eq!(written(end(TurnOutcome::Interrupted)), "*Turn 3 was interrupted after 12 s*\n\n");
     assert_eq!(
         written(end(TurnOutcome::TakenBack)),
-        "*The user took turn 3 back: the conversation goes on without it*\n\n"
+        "*The user took turn 3 back: the conversation continues without it*\n\n"
     );
 }
 

@@ -96,7 +96,7 @@ fn waits(snapshot: MetricsSnapshot<'_>) -> Metric {
         data_points: snapshot.waits.0.iter().map(point).collect(),
         aggregation_temporality: AggregationTemporality::Cumulative.into(),
     };
-    let about = "How long permission requests waited until they were closed, by how they were.";
+    let about = "How long permission requests waited until they were closed, by outcome.";
     metric("capture.approval.wait", "s", about, Data::Histogram(histogram))
 }
 

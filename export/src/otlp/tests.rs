@@ -71,6 +71,7 @@ fn turn() -> Turn {
         failures: BTreeMap::new(),
         test_fix_loops: None,
         work: projections::TurnWork::default(),
+        receipt: events::Receipt::default(),
         approvals: 1,
         steering: 0,
         outcome: Some(TurnOutcome::Completed),

@@ -28,6 +28,7 @@ fn turn(number: u32, prompt: &str, text: &str, from: i64, to: i64) -> Turn {
         failures: BTreeMap::new(),
         test_fix_loops: None,
         work: projections::TurnWork::default(),
+        receipt: events::Receipt::default(),
         approvals: 0,
         steering: 0,
         outcome: Some(TurnOutcome::Completed),

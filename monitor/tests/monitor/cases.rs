@@ -330,13 +330,13 @@ fn a_question_finding_stays_open_until_it_is_answered() {
 }
 
 #[test]
-fn a_completion_finding_says_whether_the_tests_passed() {
+fn a_completion_finding_contains_what_the_checks_showed() {
     let mut s = at_work();
     s.run("cargo test", 5, End::Ok, "test result: ok. 3 passed; 0 failed");
     s.answer("done");
     let stage = check(&s, 5, &[]);
     let done = stage.last(Completion).unwrap();
-    assert!(done.why.contains("its tests passed (`cargo test`)"), "{}", done.why);
+    assert!(done.why.contains("its checks: tests 3 passed"), "{}", done.why);
     assert_eq!((done.what.as_str(), done.severity), ("done: make it work", Severity::Info));
     s.wait(60);
     s.prompt("more");
@@ -347,7 +347,9 @@ fn a_completion_finding_says_whether_the_tests_passed() {
     assert_eq!(stage.last(Completion).unwrap().severity, Severity::Warning);
     s.wait(60);
     s.leave();
-    assert!(check(&s, 5, &[OpenWork]).last(OpenWork).unwrap().why.contains("its last tests failed"));
+    assert!(
+        check(&s, 5, &[OpenWork]).last(OpenWork).unwrap().why.contains("its checks had failed: tests 1 of 3 failed")
+    );
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Applies each kind of event to a session.
 
 use events::{
-    AssistantMessage, Block, ErrorClass, Event, EventId, Payload, PromptOrigin, Reason, SessionExited, SessionForked,
-    SessionStarted, Source, State, Stop, Timestamp, ToolKind, Topic, TurnCompleted, TurnOutcome, TurnStarted,
-    TurnTrigger, UsageReported,
+    AssistantMessage, Block, ErrorClass, Event, EventId, Payload, PromptOrigin, Reason, Receipt, SessionExited,
+    SessionForked, SessionStarted, Source, State, Stop, Timestamp, ToolKind, Topic, TurnCompleted, TurnOutcome,
+    TurnStarted, TurnTrigger, UsageReported,
 };
 
 use super::{
@@ -14,6 +14,7 @@ use crate::{
     FailureKind, LabelChange, MarkChange, Turn, TurnWork, Usage,
     conversation::{OpenCall, Phase},
     failure::{self, FinishedCall},
+    receipt,
     shorten::{Shown, one_line, verbatim_line},
     status::Process,
     title::{self, TitleSource},
@@ -69,10 +70,14 @@ impl SessionState {
                 self.session.last_assistant_output_at = Some(at);
                 let closes_loop = self.test_loops.called(call);
                 let shown = call.title.as_deref().map(Shown::of);
+                let is_command = call.tool == ToolKind::Execute && !call.background;
+                let command = is_command.then(|| receipt::command_of(call, event.text.as_deref())).flatten();
+                let checks = command.as_deref().map(receipt::checks_of).unwrap_or_default();
                 if let Some(turn) = &mut self.turn {
                     turn.tool_calls += 1;
                     turn.test_fix_loops = turn.test_fix_loops.map(|loops| loops + u32::from(closes_loop));
-                    turn.work.called(call, shown.as_ref());
+                    turn.work.called(call, shown.as_ref(), !checks.is_empty());
+                    receipt::called(&mut turn.receipt, call, event.text.as_deref());
                 }
                 if let (ToolKind::Execute | ToolKind::Edit, Some(what)) = (call.tool, &shown) {
                     let verb = if call.tool == ToolKind::Edit { "Edit" } else { "Run" };
@@ -86,6 +91,7 @@ impl SessionState {
                         title: call.title.as_deref().map(|t| verbatim_line(t, CALL_CHARS)),
                         shown: shown.map(|t| t.one_line(CALL_CHARS)),
                         files: call.files.clone(),
+                        checks,
                         may_ask: call.may_ask,
                         at,
                     });
@@ -106,7 +112,15 @@ impl SessionState {
                     };
                     let failed = failure::classify(&finished);
                     if let Some(turn) = &mut self.turn {
-                        turn.work.returned(&finished, call.as_ref().map_or(&[], OpenCall::edited_files), failed);
+                        let files = call.as_ref().map_or(&[][..], OpenCall::edited_files);
+                        turn.work.returned(&finished, files);
+                        if finished.tool == ToolKind::Edit {
+                            receipt::edited(&mut turn.receipt, files, result.outcome);
+                        }
+                        if let Some(call) = call.as_ref().filter(|call| call.tool == ToolKind::Execute) {
+                            let shown = call.shown.as_deref();
+                            receipt::ran(&mut turn.receipt, &finished, shown, &call.checks, event.id);
+                        }
                     }
                     self.count_failure(failed);
                     self.answered(call.as_ref(), by);
@@ -458,6 +472,7 @@ impl SessionState {
             failures: std::collections::BTreeMap::new(),
             test_fix_loops: Some(0),
             work: TurnWork::default(),
+            receipt: Receipt::default(),
         });
         out.push(Conclusion {
             at,
@@ -647,7 +662,7 @@ fn completed(turn: &Turn, outcome: TurnOutcome, at: Timestamp) -> Conclusion {
     Conclusion {
         at,
         turn_id: Some(turn.id),
-        payload: TurnCompleted { outcome, number: turn.number, duration_ms }.into(),
+        payload: TurnCompleted { outcome, number: turn.number, duration_ms, receipt: turn.receipt.clone() }.into(),
         turn: Some(turn.clone()),
         approval: None,
         basis: None,

@@ -50,9 +50,11 @@ impl DecidingRule {
             Self::Alone => "it is the only claim",
             Self::Unanimous => "all claims agree",
             Self::Strongest => "the strongest claim wins",
-            Self::Closest => "of equally strong claims, the source closest to the agent wins",
-            Self::Latest => "of equally strong claims of one source, the latest wins",
-            Self::First => "the newest of equally strong claims wins until the other sources could have noticed",
+            Self::Closest => "among equally strong claims, the one whose source is closest to the agent wins",
+            Self::Latest => "among equally strong claims of one source, the latest one wins",
+            Self::First => {
+                "among equally strong claims, the newest one wins until other sources have had time to notice"
+            }
         }
     }
 }
@@ -63,15 +65,15 @@ impl DecidingRule {
 pub struct WeighedClaim {
     /// The source of the claim.
     pub source: Source,
-    /// For which sub-agent, when not for the main conversation.
+    /// The sub-agent it is about; absent for the main conversation.
     pub agent: Option<String>,
     /// The state claimed.
     pub state: State,
-    /// Why.
+    /// The reason.
     pub reason: Option<Reason>,
     /// The source's own words.
     pub claim: String,
-    /// How strong it counts.
+    /// The confidence with which it counts.
     pub strength: Confidence,
     /// When it was made.
     pub at: Timestamp,
@@ -96,7 +98,7 @@ pub enum ClaimStanding {
     Agrees,
     /// It disagrees and is weaker.
     Weaker,
-    /// It disagrees and is at least as strong, but a rule is against it.
+    /// It disagrees and is at least as strong, but a rule decides against it.
     Overruled,
     /// It does not count yet.
     NotYet,

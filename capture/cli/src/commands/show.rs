@@ -78,6 +78,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     line("headless", headless)?;
     line("title", session.title.as_deref())?;
     line("now", session.summary.current.as_deref())?;
+    line("checks", session.summary.checks.as_deref())?;
     line("last prompt", session.summary.last_prompt.as_deref())?;
     line("recent", session.summary.recent.as_deref())?;
     let agent = format!("{} {}", session.provider, session.cli_version.as_deref().unwrap_or(""));
@@ -116,6 +117,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if let Some(text) = &turn.text {
             let line = format!("      → {}", safe(&projections::shorten::verbatim_line(text, 100)));
             writeln!(out, "{}", prose(&line, TURN_COLUMN + 2))?;
+        }
+        if let Some(checks) = turn.receipt.line() {
+            writeln!(out, "{}", prose(&format!("      checks: {}", safe(&checks)), TURN_COLUMN + 2))?;
         }
     }
     Ok(())

@@ -39,11 +39,11 @@ pub(crate) struct ListArguments {
     agent: Vec<Provider>,
     /// Only sessions with exactly this working directory, an absolute path.
     cwd: Option<String>,
-    /// Also sessions that ended or were idle for long (default: active sessions).
+    /// Also list sessions that ended or have been idle for long (default: only active sessions).
     all: bool,
     /// Sessions in the answer (default 20, at most 50).
     limit: Option<usize>,
-    /// The `next_cursor` of the answer before.
+    /// The `next_cursor` of the previous answer.
     cursor: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct SessionList {
     next_cursor: Option<String>,
 }
 
-/// A session in short.
+/// The main facts about a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SessionRow {
     /// The session's id.
@@ -85,20 +85,25 @@ pub(crate) struct SessionRow {
     reason: Option<Reason>,
     /// How sure capture is of the state.
     confidence: Confidence,
-    /// Since when it is in that state.
+    /// Time at which it entered that state.
     since: Timestamp,
     /// What it does, in one line: the command, the tool, the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     activity: Option<String>,
-    /// What it needs of a person, also while it runs: `stuck` when it makes no progress or repeats itself.
+    /// What it needs from a person. It may need something even while it runs: `stuck` if it makes no progress or
+    /// repeats itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     needs: Option<Need>,
-    /// Why capture says so, in one line.
+    /// The reason for that need, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     needs_because: Option<String>,
-    /// What was asked last, in one line.
+    /// The last prompt, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_prompt: Option<String>,
+    /// What the checks of the last finished turn showed: `tests 297 passed, then 5 edits · commit failed ×7`. Absent while
+    /// a turn is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<String>,
     /// Its working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<String>,
@@ -128,7 +133,7 @@ pub(crate) struct SessionDetails {
     /// The agent's own id of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_session_id: Option<String>,
-    /// The run that hosts it: prompts can be queued for it.
+    /// The run that hosts it; if present, prompts can be queued for the session.
     #[schemars(with = "Option<String>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<RunId>,
@@ -156,16 +161,16 @@ pub(crate) struct SessionDetails {
     failures: BTreeMap<FailureKind, u32>,
     /// How long it waited for permissions so far, milliseconds.
     approval_wait_ms: u64,
-    /// Sequence of its last event; what `after` of `read_conversation` counts in.
+    /// Sequence of its last event, in the same numbering as `after` of `read_conversation`.
     last_sequence: u64,
 }
 
 /// A claim about a session's state.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Claim {
-    /// Who made it.
+    /// Its source.
     source: Source,
-    /// What it says.
+    /// The claim as text.
     claim: String,
     /// When it was made.
     at: Timestamp,
@@ -192,11 +197,15 @@ pub(crate) struct SummaryAnswer {
     /// The last prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_prompt: Option<String>,
-    /// The files it changed and how often, at most 50, by its last 20,000 events.
+    /// What the checks of the last finished turn showed: `tests 297 passed, then 5 edits · commit failed ×7`. Absent while
+    /// a turn is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<String>,
+    /// The files it changed and how often, at most 50, from its last 20,000 events.
     files: BTreeMap<String, u32>,
     /// The last commands it ran, at most 50, oldest first.
     commands: Vec<CommandRow>,
-    /// Its last answer; `read_conversation` with `last` has the whole of a long one.
+    /// Its last answer, cut if it is long; `read_conversation` with `last` returns all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_answer: Option<TextPart>,
     /// When its last event happened.
@@ -241,6 +250,7 @@ impl SessionRow {
             needs: need.map(|item| item.need),
             needs_because: need.and_then(|item| maybe_line(item.why.as_deref(), LINE)),
             last_prompt: maybe_line(session.summary.last_prompt.as_deref(), LINE),
+            checks: maybe_line(session.summary.checks.as_deref(), LINE),
             cwd: maybe_line(session.cwd.as_deref(), PATH),
             git_branch: maybe_line(session.git_branch.as_deref(), LINE),
             model: maybe_line(session.model.as_deref(), LINE),
@@ -320,6 +330,7 @@ pub(super) fn summary(link: &Link, arguments: &SessionArguments) -> Result<Summa
         current: maybe_line(summary.current.as_deref(), LINE),
         recent: maybe_line(summary.recent.as_deref(), LINE),
         last_prompt: maybe_line(summary.last_prompt.as_deref(), ANSWER),
+        checks: maybe_line(summary.checks.as_deref(), LINE),
         files: work.files.iter().take(WORK_ROWS).map(|(path, count)| (line(path, PATH), *count)).collect(),
         commands: commands.collect(),
         last_answer: work.last_text.as_deref().and_then(|text| TextPart::of(text, 0, ANSWER)),

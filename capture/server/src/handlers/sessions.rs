@@ -57,6 +57,7 @@ pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>
         current: session.summary.current,
         recent: session.summary.recent,
         last_prompt: session.summary.last_prompt,
+        checks: session.summary.checks,
         last_event_at: session.last_event_at,
     })
 }

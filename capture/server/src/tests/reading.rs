@@ -227,6 +227,7 @@ fn turn(number: u32, ended_at: Option<i64>) -> Turn {
         failures: std::collections::BTreeMap::new(),
         test_fix_loops: None,
         work: projections::TurnWork::default(),
+        receipt: events::Receipt::default(),
     }
 }
 
@@ -272,7 +273,7 @@ async fn turns_of_all_sessions_are_listed_since_a_time() {
 
 #[tokio::test]
 async fn the_work_of_a_session_lists_its_files_and_commands() {
-    use events::{ToolCall, ToolKind};
+    use events::{ToolCall, ToolKind, ToolResult};
     let mut server = TestServer::new();
     server.live_view.put(entry(1, State::Running));
     let row = server.log.session(&session(1, State::Running));
@@ -282,13 +283,16 @@ async fn the_work_of_a_session_lists_its_files_and_commands() {
         event(1, n, n, ToolCall { call_id: n.to_string(), tool, title: Some(title), ..ToolCall::default() })
     };
     // More than one page.
-    let events: Vec<_> = (1..=2_300).map(call).chain([event(1, 2_301, 2_301, AssistantMessage::default())]).collect();
+    let result =
+        |n: u64| event(1, 2_300 + n, 2_300 + n, ToolResult { call_id: n.to_string(), ..ToolResult::default() });
+    let calls = (1..=2_300).map(call).chain((1..=2_300).filter(|n: &u64| n.is_multiple_of(2)).map(result));
+    let events: Vec<_> = calls.chain([event(1, 4_601, 4_601, AssistantMessage::default())]).collect();
     server.log.append(row, &events);
     let work = server.get("/api/v1/sessions/agent-1/work").await.json();
     assert_eq!(work["files"], serde_json::json!({ "a.rs": 1_150 }));
     let commands = work["commands"].as_array().unwrap();
     assert_eq!((commands.len(), &commands[1_149]["command"]), (1_150, &"run 2299".into()));
-    assert_eq!(work["last_text"], "text 2301");
+    assert_eq!(work["last_text"], "text 4601");
     assert_eq!(server.get("/api/v1/sessions/agent-9/work").await.error(), (404, "not_found".into()));
 }
 

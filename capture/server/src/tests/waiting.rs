@@ -127,7 +127,12 @@ async fn a_turn_completed_after_the_position_ends_a_wait() {
             1,
             4,
             4,
-            Payload::TurnCompleted(TurnCompleted { outcome: TurnOutcome::Completed, number: 1, duration_ms: 1 }),
+            Payload::TurnCompleted(TurnCompleted {
+                outcome: TurnOutcome::Completed,
+                number: 1,
+                duration_ms: 1,
+                ..TurnCompleted::default()
+            }),
         ),
     ];
     assert_eq!(waited(&whole, "waiting").await.json()["status"]["state"], "waiting");

@@ -28,6 +28,7 @@ fn turn(number: u32, from: i64, to: i64, outcome: TurnOutcome) -> Turn {
         failures: BTreeMap::from([(FailureKind::TestFailure, 1)]),
         test_fix_loops: Some(1),
         work: projections::TurnWork::default(),
+        receipt: events::Receipt::default(),
     }
 }
 

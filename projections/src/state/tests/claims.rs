@@ -18,7 +18,7 @@ fn silence_in_an_open_turn_is_still_work() {
 }
 
 #[test]
-fn a_call_that_may_ask_has_low_confidence_until_the_screen_shows_work() {
+fn a_call_that_may_need_permission_has_low_confidence_until_the_screen_shows_work() {
     let call = || ToolCall { may_ask: true, ..tool_call("c", ToolKind::Execute, "sleep 500") };
     let believed = |seen: Option<Confidence>| {
         let mut steps = vec![on(0.0, prompt("go")), on(1.0, said(call()))];

@@ -285,17 +285,14 @@ fn the_recent_summary_lists_changed_files_commands_and_test_results() {
         &end,
     ]
     .concat();
-    assert_eq!(
-        recent(&steps),
-        "fix the parser: changed parser.rs and lexer.rs, ran `git commit -m x`, tests failed, then passed"
-    );
+    assert_eq!(recent(&steps), "fix the parser: changed parser.rs and lexer.rs, tests 2 passed, committed");
     let piped = [&begin[..], &run(1.0, "a", "cargo test | tail", "test result: FAILED.", ToolOutcome::Ok), &end];
     assert_eq!(recent(&piped.concat()), "fix the parser: tests failed");
     let refused = [on(1.0, call("a", ToolKind::Execute, "make")), on(2.0, returns("a", ToolOutcome::Denied))];
     let failed = [on(3.0, call("b", ToolKind::Execute, "curl x")), on(4.0, returns("b", ToolOutcome::Error))];
     assert_eq!(
         recent(&[&begin[..], &refused, &failed, &end].concat()),
-        "fix the parser: ran 2 commands, 1 call denied, 1 error"
+        "fix the parser: ran `curl x`, 1 call denied, 1 error"
     );
     // A snapshot from a version that did not record the work is valid.
     let mut older = serde_json::to_value(&Tape::played(&steps).state).unwrap();

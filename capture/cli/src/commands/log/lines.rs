@@ -426,7 +426,8 @@ mod tests {
 
     #[test]
     fn common_events_are_described_in_plain_words() {
-        let ended = |outcome, duration_ms| TurnCompleted { outcome, number: 1, duration_ms };
+        let ended =
+            |outcome, duration_ms| TurnCompleted { outcome, number: 1, duration_ms, ..TurnCompleted::default() };
         let of = |payload: Payload, text: Option<&str>| lines(&[event(0, payload, text)]);
         assert_eq!(of(UserPrompt::default().into(), Some("fix it")), ["prompt fix it"]);
         assert_eq!(of(ended(TurnOutcome::Completed, 14_712).into(), None), ["turn done in 14 s"]);

@@ -250,6 +250,11 @@ fn what(session: &Session, needs: &Needs) -> String {
         State::WaitingApproval | State::Waiting | State::Running | State::Unknown => doing(session, needs),
         State::Idle | State::Exited => String::new(),
     };
+    let activity = match &session.summary.checks {
+        Some(checks) if activity.is_empty() => checks.clone(),
+        Some(checks) => format!("{checks} · {activity}"),
+        None => activity,
+    };
     match (session.status.state, activity.as_str(), title) {
         (_, "", title) => title.to_owned(),
         (_, activity, "") => activity.to_owned(),

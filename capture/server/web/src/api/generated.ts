@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: ef37f6208ab803507607bda10201d3fe52603d03942b21868df8ddc88dc1d832
+// SHA-256 of its paths and components: 72bf560aeacdd86c2c65be99aa5736e84e3d24cb3168cd03558df5b00b06b5d5
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -16,7 +16,7 @@ export type AccountScope = ("session" | "call");
 export type AccountedModel = {
   /** Input tokens read from a cache. */
   cache_read_tokens?: number;
-  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  /** The part of `cache_write_tokens` that stays in the cache for an hour instead of five minutes. */
   cache_write_hour_tokens?: number;
   /** Input tokens written to a cache. */
   cache_write_tokens?: number;
@@ -32,39 +32,39 @@ export type AccountedModel = {
   thinking_tokens?: number;
 };
 
-/** Which sessions count. */
+/** The active sessions, or all. */
 export type ActiveFilter = ("true" | "all");
 
 /** A message to the agent. */
 export type AgentApiInput = {
   /** The text. */
   content: string;
-  /** What it is. */
+  /** Its kind. */
   type: AgentApiInputKind;
 };
 
-/** What a message to the agent is. */
+/** The kind of a message to the agent. */
 export type AgentApiInputKind = ("user" | "raw");
 
 /** A message of the conversation. */
 export type AgentApiMessage = {
   /** Its text. */
   content: string;
-  /** Its place in the conversation: later messages have larger ids. */
+  /** Its position in the conversation; later messages have larger ids. */
   id: number;
-  /** Who said it. */
+  /** Its author. */
   role: AgentApiRole;
-  /** When. */
+  /** When it was written. */
   time: Timestamp;
 };
 
 /** The messages of the conversation, oldest first. */
 export type AgentApiMessages = {
-  /** The messages; of a long conversation the last 1,000. */
+  /** The messages; at most the last 1,000 of a conversation. */
   messages: AgentApiMessage[];
 };
 
-/** Who said something. */
+/** The author of a message. */
 export type AgentApiRole = ("user" | "agent");
 
 /** A message that was typed. */
@@ -73,14 +73,14 @@ export type AgentApiSent = {
   ok: boolean;
 };
 
-/** Whether the agent works. */
+/** Whether the agent is working. */
 export type AgentApiState = ("running" | "stable");
 
-/** How the agent is. */
+/** The status of the agent. */
 export type AgentApiStatus = {
   /** The agent. */
   agent_type: string;
-  /** Whether it works. */
+  /** Whether the agent is working. */
   status: AgentApiState;
   /** Always `pty`. */
   transport: string;
@@ -134,13 +134,13 @@ export type ApprovalRequested = {
   command?: string | null;
   /** Whether part of the request is unknown. */
   cut?: boolean;
-  /** The directory it would happen in. */
+  /** The directory in which the call would run. */
   cwd?: string | null;
   /** The delivery of the hook that made the request and may wait for the answer. */
   delivery?: string | null;
   /** The dialog it was read from. */
   dialog?: (Dialog | null);
-  /** The BLAKE3 hash of what the hook was called with. */
+  /** The BLAKE3 hash of the payload passed to the hook. */
   digest?: string | null;
   /**
    * The beginning and the end of the command, or of the input if there is no command, if they are too long to be
@@ -149,17 +149,20 @@ export type ApprovalRequested = {
   excerpt?: (Excerpt | null);
   /** The tool's input, JSON. */
   input?: string | null;
-  /** The key of the claim that was made with it. */
+  /** The key of the claim that was made with the request. */
   key?: string | null;
-  /** Secrets were removed from the request before it was stored; the agent's own still has them. */
+  /** Secrets were removed from the request before it was stored; the agent's original still contains them. */
   masked?: boolean;
-  /** The files it is for, as the agent names them. */
+  /** The files it concerns, as the agent names them. */
   paths?: string[];
-  /** The agent's own name of what confines the call, `none` when nothing does; absent when the agent does not say. */
+  /**
+   * The agent's own name for the sandbox of the call, `none` without one; absent if the agent does not report
+   * it.
+   */
   sandbox?: string | null;
   /** The PATH of the agent. */
   search_path?: string | null;
-  /** The provider's name of the tool. */
+  /** The provider's name for the tool. */
   tool?: string | null;
   /** The URL to be fetched. */
   url?: string | null;
@@ -169,11 +172,11 @@ export type ApprovalRequested = {
 export type ApprovalResolved = {
   /** Whether it was allowed; absent when not known. */
   allowed?: boolean | null;
-  /** Names the approval. */
+  /** capture's id of the approval. */
   approval_id: string;
-  /** Who decided, when it was decided through capture. */
+  /** Who decided, if the decision was made through capture. */
   by?: (DecidedBy | null);
-  /** The name of the paired device on which a person decided; absent when it was none. */
+  /** The name of the paired device on which a person decided; absent if it was not a paired device. */
   device?: string | null;
   /** The reason, or the message to the agent. */
   message?: string | null;
@@ -198,13 +201,13 @@ export type ApprovalView = {
   agent_id?: string | null;
   /** Whether it was allowed; absent when not known. */
   allowed?: boolean | null;
-  /** How a decision made here would reach the agent; absent when it cannot. */
+  /** How a decision made through capture would reach the agent; absent if it would not. */
   answer?: (DecidedVia | null);
   /** Who decided. */
   by?: (DecidedBy | null);
   /** The call it is about, by the agent's id. */
   call_id?: string | null;
-  /** Why it can be denied here but not allowed, and what to do instead. */
+  /** Why capture can deny the request but not allow it, and what to do instead. */
   cannot_allow?: string | null;
   /** When it was closed. */
   closed_at?: (Timestamp | null);
@@ -212,15 +215,15 @@ export type ApprovalView = {
   command: string | null;
   /** How certain it is that the agent waits for a decision. */
   confidence: Confidence;
-  /** The directory it would happen in. */
+  /** The directory in which the call would run. */
   cwd: string | null;
   /** The delivery of the hook that made the request. */
   delivery?: string | null;
-  /** The name of the paired device on which a person decided; absent when it was none. */
+  /** The name of the paired device on which a person decided; absent if it was not a paired device. */
   device?: string | null;
-  /** The BLAKE3 hash of what the hook was called with. */
+  /** The BLAKE3 hash of the payload passed to the hook. */
   digest?: string | null;
-  /** Whether every byte of the request is known; rules decide only then. */
+  /** Whether every byte of the request is known; rules decide only if it is. */
   exact: boolean;
   /**
    * The beginning and the end of the command, or of the input if there is no command, of a request that is too long
@@ -233,18 +236,18 @@ export type ApprovalView = {
   id: string;
   /** The tool's input, JSON. */
   input?: string | null;
-  /** The key of the claim made with it. */
+  /** The key of the claim that was made with the request. */
   key?: string | null;
   /** What it is about; absent when not known. */
   kind: (ApprovalKind | null);
   /**
-   * Secrets were removed from the request before it was stored; the agent's own still has them. capture does not
-   * allow such a request.
+   * Secrets were removed from the request before it was stored; the agent's original still contains them. capture
+   * does not allow such a request.
    */
   masked?: boolean;
   /** The reason, or the message that the agent received. */
   message?: string | null;
-  /** Whether it may run or change files that are not listed. */
+  /** Whether the command may run or change more files than `files` lists. */
   more_files?: boolean;
   /** When it was requested. */
   opened_at: Timestamp;
@@ -252,30 +255,36 @@ export type ApprovalView = {
   options?: Choice[];
   /** How the requested call ended. */
   outcome?: (ToolOutcome | null);
-  /** The files it is for. */
+  /** The files it concerns. */
   paths: string[];
-  /** What the user's policy says. */
+  /** The decision of the user's policy. */
   policy?: (PolicyView | null);
   /** The agent. */
   provider: Provider;
   /** The question shown to the user. */
   question?: string | null;
-  /** Whether it can be allowed for the rest of the session (`scope: "session"`): a repetition can be recognized. */
+  /**
+   * Whether it can be allowed for the rest of the session (`scope: "session"`), because capture can recognize a
+   * repetition.
+   */
   repeatable?: boolean;
-  /** Names what the request says: a decision that repeats it is refused when the request says something else by then. */
+  /**
+   * Identifies the content of the request. A decision that includes this value is refused if the content has changed
+   * since.
+   */
   revision?: string;
   /** The command that ran instead of the requested one. */
   rewrite?: string | null;
   /**
-   * Why it deserves a second look while it is pending, by a heuristic over its words; absent when no sign of danger is
-   * known, which does not make it harmless.
+   * Why a heuristic over its words considers the pending request risky. If absent, the heuristic found no sign of
+   * danger; the request may still do harm.
    */
   risk?: string | null;
   /** The rule that decided. */
   rule?: string | null;
-  /** The other pending requests of the same agent for the same tool, input and directory. Lists leave it out. */
+  /** The other pending requests of the same agent for the same tool, input and directory. Omitted in lists. */
   same_as?: string[];
-  /** The agent's own name of what confines the call, `none` when nothing does; absent when the agent does not say. */
+  /** The agent's own name for the sandbox of the call, `none` without one; absent if the agent does not report it. */
   sandbox?: string | null;
   /** The PATH of the agent, on which it finds its programs. */
   search_path?: string | null;
@@ -287,50 +296,50 @@ export type ApprovalView = {
   state: ApprovalState;
   /** The subject in the words of the source; may be cut. */
   subject: string | null;
-  /** A rule that would allow exactly this from now on. */
+  /** A rule that would allow exactly this request from now on. */
   suggested_rule?: string | null;
-  /** The agent's name of the tool. */
+  /** The agent's name for the tool. */
   tool: string | null;
-  /** Why no decision made here would reach the agent, and what to do instead. */
+  /** Why a decision made through capture would not reach the agent, and what to do instead. */
   unanswerable?: string | null;
   /** The URL to be fetched. */
   url?: string | null;
   /** How the decision was delivered to the agent. */
   via?: (DecidedVia | null);
-  /** How long it was pending, ms; absent while it is. */
+  /** How long it was pending, ms; absent while it is still pending. */
   waited_ms?: number | null;
 };
 
 /** How long permission requests waited. */
 export type ApprovalWaits = {
-  /** The requests by how long they waited. */
+  /** The number of requests by waiting time. */
   buckets: WaitBucket[];
-  /** The same by tool, the most frequent first. */
+  /** Waiting times by tool, most frequent tool first. */
   by_tool: ToolWaits[];
-  /** Of those that a person answered, the median, seconds. */
+  /** Median waiting time of the requests that a person answered, seconds. */
   p50_s: number | null;
-  /** Of those that a person answered, 90 percent waited no longer, seconds. */
+  /** 90th percentile of the waiting time of the requests that a person answered, seconds. */
   p90_s: number | null;
 };
 
 /** A part of a message that arrived after the message's event was committed, or live output. */
 export type AssistantDelta = {
-  /** Which part. */
+  /** The part of the message. */
   block: Block;
-  /** Content blocks this part stands for. */
+  /** Number of content blocks that this part represents. */
   blocks?: number;
   /** The provider's id of the message. */
   message_id?: string | null;
-  /** Why the model stopped, when this part is the first to say. */
+  /** Why the model stopped, if this part is the first to report it. */
   stop?: (Stop | null);
 };
 
 /**
- * One message of the model. Blocks of one message are one event. The text the user reads is
- * the event's text.
+ * One message of the model. All blocks of a message form one event. The text that the user reads is the event's
+ * text.
  */
 export type AssistantMessage = {
-  /** Content blocks of any kind merged into this event. */
+  /** Number of content blocks of any kind merged into this event. */
   blocks?: number;
   /** The provider's id of the message. */
   message_id?: string | null;
@@ -340,7 +349,7 @@ export type AssistantMessage = {
   stop?: (Stop | null);
   /** The readable part of the model's thinking. */
   thinking?: string | null;
-  /** Tool calls among them. */
+  /** Number of tool calls among them. */
   tool_calls?: number;
 };
 
@@ -360,7 +369,7 @@ export type AttentionItem = {
   risky: boolean;
   /** The session. */
   session_id: SessionId;
-  /** Since when. */
+  /** When the need arose. */
   since: Timestamp;
   /** Its title. */
   title: string | null;
@@ -370,15 +379,15 @@ export type AttentionItem = {
   why: string | null;
 };
 
-/** What needs a person, the most urgent first. */
+/** The active sessions that need a person, most urgent first. */
 export type AttentionList = {
   /** The position of the log the list reflects. */
   as_of: number;
-  /** The active sessions that need somebody. */
+  /** The sessions and their needs. */
   items: AttentionItem[];
 };
 
-/** The part of a message a text belongs to. */
+/** The part of a message that a text belongs to. */
 export type Block = ("text" | "thinking");
 
 /** What a button decided. */
@@ -389,9 +398,9 @@ export type ButtonAnswer = {
   state: ApprovalState;
 };
 
-/** A button of a message was pressed. */
+/** The press of a button in a notification. */
 export type ButtonPressed = {
-  /** The token of the button: it allows one request once or denies it, and is good once. */
+  /** The single-use token of the button. It allows one request once, or denies it. */
   token: string;
 };
 
@@ -403,7 +412,7 @@ export type CallResult = {
   exit_code?: number | null;
   /** How it ended. */
   outcome: ToolOutcome;
-  /** The text; of a long one the beginning and the end. */
+  /** The text, or the beginning and the end of a long text. */
   text: string;
   /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
@@ -423,24 +432,51 @@ export type CaptureRequest = {
   enabled: boolean;
 };
 
-/** A channel to try out. */
+/** A notification channel to test. */
 export type ChannelTest = {
   /** The channel's name in the configuration. */
   channel: string;
 };
 
+/** The last run of a check of one class. */
+export type Check = {
+  /** What it checks. */
+  class: CheckClass;
+  /** The command, shortened. */
+  command: string;
+  /** The numbers that the test runner printed. */
+  counts?: (TestCounts | null);
+  /** Number of edits after it. */
+  edits_after?: number;
+  /** The event of its result. */
+  event: EventId;
+  /** The exit code of the command line, if known and if it is that of this command. */
+  exit_code?: number | null;
+  /** Number of runs that failed since the last run that passed. */
+  failures?: number;
+  /** The files of these edits, each once; at most 3. */
+  files_after?: string[];
+  /** Number of runs of this class in the turn. */
+  tries: number;
+  /** How it ended. */
+  verdict: CheckVerdict;
+};
+
+/** What a command checks or publishes. */
+export type CheckClass = ("tests" | "build" | "types" | "lint" | "format" | "commit" | "push" | "merge" | "deploy" | "install");
+
+/** How a check ended. */
+export type CheckVerdict = ("passed" | "failed" | "unknown");
+
 /** An option of a dialog. */
 export type Choice = {
-  /**
-   * What it means for the approval that is asked for; absent where the rules do not say, as for a
-   * question.
-   */
+  /** Its effect on the requested approval; absent if the rules do not define it, as for a question. */
   answer?: (Answer | null);
-  /** The key that gives this answer at once: `1`, `y`, `esc`; absent when it can only be selected. */
+  /** The key that gives this answer immediately: `1`, `y`, `esc`; absent if the option can only be selected. */
   key?: string | null;
   /** Its text on the screen. */
   label: string;
-  /** Whether the cursor is on it, so that Enter gives it. */
+  /** Whether the cursor is on it, so that Enter chooses it. */
   selected?: boolean;
 };
 
@@ -473,13 +509,13 @@ export type ContextCompacted = {
   trigger?: (CompactTrigger | null);
 };
 
-/** Something a person reads in a conversation. */
+/** An item of a conversation, for people to read. */
 export type ConversationItem = ({
   /** Images and files that came with it. */
   attachments?: number;
-  /** Who asked. */
+  /** The origin of the prompt. */
   origin: PromptOrigin;
-  /** The text; of a long one the beginning and the end. */
+  /** The text, or the beginning and the end of a long text. */
   text: string;
   /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
@@ -489,7 +525,7 @@ export type ConversationItem = ({
   model?: string | null;
   /** Why the model stopped. */
   stop?: (Stop | null);
-  /** The text; of a long one the beginning and the end. */
+  /** The text, or the beginning and the end of a long text. */
   text: string;
   /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
@@ -501,7 +537,7 @@ export type ConversationItem = ({
   call_id: string;
   /** The input, as the agent wrote it. */
   input: ItemText;
-  /** The agent's name of the tool; empty if only the result is known. */
+  /** The agent's name for the tool; empty if only the result is known. */
   name: string;
   /** The result; absent while the call runs, and if its end was never observed. */
   result?: (CallResult | null);
@@ -529,11 +565,11 @@ export type ConversationItem = ({
   subject?: string | null;
   type: "approval";
 } | {
-  /** The answer, if it was seen. */
+  /** The answer, if capture saw it. */
   answer?: (ItemText | null);
   /** The answers offered. */
   options?: string[];
-  /** The text; of a long one the beginning and the end. */
+  /** The text, or the beginning and the end of a long text. */
   text: string;
   /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
@@ -543,13 +579,13 @@ export type ConversationItem = ({
   class: ErrorClass;
   /** The provider's code. */
   code?: string | null;
-  /** The text; of a long one the beginning and the end. */
+  /** The text, or the beginning and the end of a long text. */
   text: string;
   /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
   type: "error";
 } | {
-  /** The text; of a long one the beginning and the end. */
+  /** The text, or the beginning and the end of a long text. */
   text: string;
   /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
@@ -585,12 +621,12 @@ export type ConversationPage = {
   next_cursor: string | null;
 };
 
-/** How long texts of a conversation are sent. */
+/** The form in which long texts of a conversation are sent. */
 export type ConversationTexts = ("short" | "whole");
 
 /** Findings of a kind that began on a day. */
 export type DayFindings = {
-  /** How many. */
+  /** Number of findings. */
   count: number;
   /** The day: `2026-11-23`. */
   day: string;
@@ -600,13 +636,16 @@ export type DayFindings = {
 
 /** How the time of a day was spent, summed over sessions. */
 export type DaySplit = {
-  /** The model was at work, seconds. */
+  /** Seconds during which a model was working. */
   agent_s: number;
   /** The day: `2026-11-23`. */
   day: string;
-  /** A tool ran, seconds. */
+  /** Seconds during which a tool ran. */
   tool_s: number;
-  /** A person was waited for, seconds; of one wait at most the first 30 minutes, since then the person is away. */
+  /**
+   * Seconds during which agents waited for a person. Of each wait, only the first 30 minutes count; after that, the
+   * person is considered away.
+   */
   waiting_s: number;
 };
 
@@ -622,20 +661,23 @@ export type DecisionRequest = {
   answers?: Record<string, string> | null;
   /** `allow` or `deny`. */
   decision: Verdict;
-  /** The reason that the agent gets when it is denied. */
+  /** The reason given to the agent if the request is denied. */
   message?: string | null;
-  /** The `revision` of the request that was shown; 409 when the request says something else by now. */
+  /**
+   * The `revision` of the request as it was shown to the person. If the request has changed since, the answer is
+   * 409.
+   */
   revision?: string | null;
   /**
-   * Also saves the `suggested_rule` in the policy, which allows the same from now on. Needs `revision` and the scope
-   * `admin`: a device has to be raised.
+   * Also saves the `suggested_rule` in the policy, which allows such requests from now on. Requires `revision` and
+   * the scope `admin`; a device must be elevated first.
    */
   rule?: boolean;
-  /** `once` (default), or `session` for the same request again in the same session. */
+  /** `once` (default), or `session`, which also covers repetitions of the request in the same session. */
   scope?: DecisionScope;
 };
 
-/** What a decision covers. */
+/** The requests that a decision covers. */
 export type DecisionScope = ("once" | "session");
 
 export type DeliveryId = string;
@@ -644,21 +686,21 @@ export type DeliveryId = string;
 export type DeliveryNotice = {
   /** The delivery. */
   id: DeliveryId;
-  /** Why it could not be stored: it is lost. */
+  /** Why the delivery could not be stored and is lost. */
   lost?: string | null;
 };
 
 /** The delivery is being read. */
 export type DeliveryTaken = Record<string, unknown>;
 
-/** The delta was taken in. */
+/** The delta was accepted. */
 export type DeltaTaken = Record<string, unknown>;
 
 /** A device. */
 export type Device = {
   /** Its id. */
   id: string;
-  /** When it was used last, to the minute. */
+  /** When it was last used, to the minute. */
   last_used_at: Timestamp;
   /** Its name. */
   name: string;
@@ -670,7 +712,7 @@ export type Device = {
   tunnel?: boolean;
 };
 
-/** The paired devices, the last used first. */
+/** The paired devices, most recently used first. */
 export type DeviceList = {
   /** The devices. */
   devices: ListedDevice[];
@@ -684,9 +726,8 @@ export type Dialog = {
   /** The kind of approval it asks for; absent for a question. */
   about?: (ApprovalKind | null);
   /**
-   * Tells this dialog from every other of its run: from one with other words, and from one with the
-   * same words that came before or after it. Who answers names the mark, so that what was decided for
-   * one dialog never reaches another.
+   * Distinguishes this dialog from all others of its run, also from earlier and later ones with the same words. An
+   * answer names the mark, so that a decision about one dialog never reaches another.
    */
   mark?: string | null;
   /** Its options, in order. */
@@ -695,10 +736,7 @@ export type Dialog = {
   question?: string | null;
   /** The subject of the question: command, file or URL. Read from a screen, so it may be cut. */
   subject?: string | null;
-  /**
-   * Why keys cannot answer it, when they cannot whatever the screen shows: the version of the agent was not
-   * tested, say.
-   */
+  /** Why keys can never answer it, whatever the screen shows: for example, the agent's version was not tested. */
   unanswerable?: string | null;
 };
 
@@ -711,7 +749,7 @@ export type Error = {
   error: ErrorText;
 };
 
-/** The sort of an error. */
+/** The kind of an error. */
 export type ErrorClass = ("auth" | "rate_limit" | "quota" | "network" | "provider" | "context" | "other");
 
 /** The agent reported an error. Its message is the event's text. */
@@ -720,7 +758,7 @@ export type ErrorReported = {
   class: ErrorClass;
   /** The provider's code: `529`, `usage_limit_exceeded`. */
   code?: string | null;
-  /** The error ended the turn. */
+  /** Whether the error ended the turn. */
   ends_turn?: boolean;
   /** Whether the agent retries by itself. */
   retrying?: boolean;
@@ -730,7 +768,7 @@ export type ErrorReported = {
 export type ErrorText = {
   /** What went wrong, for programs: one of the codes listed with each route. */
   code: string;
-  /** More about it, for programs; of a request that was decided before, who decided and when. */
+  /** More about the error, for programs. If a permission request was already decided: who decided, and when. */
   details?: unknown;
   /** What to do about it. */
   hint?: string | null;
@@ -771,7 +809,7 @@ export type EventPage = {
   as_of: number;
   /** The events. */
   events: Event[];
-  /** The sequence of the last event, for `after`. */
+  /** The sequence of the last event, to pass as `after`. */
   next_after: number;
   /** Continues the list; `null` on the last page. */
   next_cursor: string | null;
@@ -781,9 +819,9 @@ export type EventPage = {
 export type Evidence = {
   /** When. */
   at: Timestamp;
-  /** What, in the source's words. */
+  /** The claim, in the source's words. */
   claim: string;
-  /** Who. */
+  /** The source. */
   source: Source;
   /** How far it can be trusted. */
   strength: Confidence;
@@ -799,13 +837,13 @@ export type Excerpt = {
   end: string;
 };
 
-/** A file as it was. */
+/** A file, as it was when the request was made. */
 export type FileView = {
-  /** The BLAKE3 hash of its content, hexadecimal; absent when it could not be read or is too large. */
+  /** The BLAKE3 hash of its content, hexadecimal; absent if it could not be read or is too large. */
   hash?: string | null;
   /** Its path. */
   path: string;
-  /** Its size, bytes; absent when there was none. */
+  /** Its size, bytes; absent if the file did not exist or could not be opened. */
   size?: number | null;
 };
 
@@ -893,7 +931,7 @@ export type FindingPage = {
 /** The state of a finding. */
 export type FindingState = ("open" | "acknowledged" | "resolved");
 
-/** A note to go on from, as `capture handoff` prints it. */
+/** A note for continuing a session's work, as printed by `capture handoff`. */
 export type HandoffNote = {
   /** The note in Markdown, without secrets; times are in UTC. */
   markdown: string;
@@ -911,28 +949,28 @@ export type HookAnswer = {
   allow: boolean;
   /** The answers to questions, by question. */
   answers?: Record<string, string> | null;
-  /** What the agent is told when it is denied. */
+  /** The message to the agent if the request is denied. */
   message?: string | null;
-  /** The command to run in place of the one asked for. */
+  /** The command to run instead of the requested one. */
   rewrite?: string | null;
 };
 
 /** A hook waits for the decision on its delivery. */
 export type HookWait = {
-  /** The BLAKE3 hash of what the hook was called with, hexadecimal. */
+  /** The BLAKE3 hash of the payload passed to the hook, hexadecimal. */
   digest: string;
-  /** Whether it waits for a person too, and not only for a rule. */
+  /** Whether it also waits for a person, not only for a rule. */
   people?: boolean;
   /** How long it waits, ms; at most an hour. */
   wait_ms: number;
-  /** The delivery itself, when nothing else reports the request. */
+  /** The delivery itself, if nothing else reports the request. */
   whole?: unknown;
 };
 
 /** The state of the index. */
 export type IndexState = ("ready" | "building" | "paused");
 
-/** The index and how far it is. */
+/** The state and progress of the index. */
 export type IndexStatus = {
   /** Its size on the disk, bytes. */
   bytes: number;
@@ -940,7 +978,7 @@ export type IndexStatus = {
   indexed: number;
   /** Its state. */
   state: IndexState;
-  /** Searchable texts. */
+  /** Number of searchable texts. */
   texts: number;
   /** The last committed position of the log. */
   total: number;
@@ -956,25 +994,25 @@ export type Input = {
   interrupt?: boolean;
   /** Keys by name, pressed one after another, whatever the screen shows: `enter`, `esc`, `ctrl-c`, `up`, `y`. */
   keys?: string[] | null;
-  /** Presses Enter after the text, if it is still the same prompt. */
+  /** Presses Enter after the text, if the screen still shows the same prompt. */
   submit?: boolean;
   /**
-   * Typed once the run is at a prompt, never into a dialog or menu; a newline at its end presses Enter, one within
-   * it makes it a paste.
+   * Text to type once the run is at a prompt, never into a dialog or menu. A newline at its end presses Enter; text
+   * with a newline inside is sent as a paste.
    */
   text?: string | null;
   /**
-   * How long the text waits for the prompt, ms (default 30000, at most 3600000); then the answer is 408, and nothing
-   * was typed.
+   * How long the text waits for the prompt, ms (default 30000, at most 3600000). After that, the answer is 408 and
+   * nothing is typed.
    */
   timeout_ms?: number | null;
 };
 
 /** Input that was typed. */
 export type InputSent = {
-  /** Whether it was typed without a look at the screen. */
+  /** Whether it was typed without checking the screen. */
   forced?: boolean;
-  /** The position of the log before it was typed: `GET /api/v1/sessions/{id}/wait?after=` waits for what follows. */
+  /** The position of the log before it was typed, to pass as `after` to `GET /api/v1/sessions/{id}/wait`. */
   position: number;
   /** The run. */
   run: RunId;
@@ -984,7 +1022,7 @@ export type InputSent = {
 
 /** A text of a conversation. */
 export type ItemText = {
-  /** The text; of a long one the beginning and the end. */
+  /** The text, or the beginning and the end of a long text. */
   text: string;
   /** The reference to the whole text, if `text` is not all of it. */
   text_ref?: (TextRef | null);
@@ -999,9 +1037,9 @@ export type Labels = {
   labels: Record<string, string | null>;
 };
 
-/** What a session was doing when. */
+/** The states of a session over time. */
 export type Lane = {
-  /** What happened at a moment. */
+  /** Permission requests and beginnings of findings, by time. */
   marks: LaneMark[];
   /** Its agent. */
   provider: Provider;
@@ -1013,40 +1051,40 @@ export type Lane = {
   title: string | null;
 };
 
-/** Something that happened at a moment. */
+/** A permission request, or the beginning of a finding. */
 export type LaneMark = {
   /** The permission request. */
   approval?: string | null;
-  /** When. */
+  /** The time. */
   at: Timestamp;
   /** The finding. */
   finding?: string | null;
-  /** What. */
+  /** Its kind. */
   kind: LaneMarkKind;
 };
 
-/** What happened at a moment. */
+/** The kind of a mark. */
 export type LaneMarkKind = ("approval" | "finding");
 
-/** A state for a while. */
+/** A period in one state. */
 export type LaneSegment = {
-  /** How sure that is. */
+  /** The confidence in the state. */
   confidence: Confidence;
-  /** Since when. */
+  /** Start of the period. */
   from: Timestamp;
   /** The state. */
   state: State;
-  /** Until when. */
+  /** End of the period. */
   until: Timestamp;
 };
 
-/** A device in the list of all. */
+/** A device in the list of paired devices. */
 export type ListedDevice = {
-  /** Whether it is the one that asks. */
+  /** Whether it is the device that sent the request. */
   current: boolean;
   /** Its id. */
   id: string;
-  /** When it was used last, to the minute. */
+  /** When it was last used, to the minute. */
   last_used_at: Timestamp;
   /** Its name. */
   name: string;
@@ -1064,17 +1102,17 @@ export type Marks = {
   archived: boolean;
   /** Whether it is listed before others. */
   pinned: boolean;
-  /** Until when it is hidden, unless it needs the user. */
+  /** Time until which it is hidden, unless it needs the user. */
   snoozed_until: (Timestamp | null);
 };
 
-/** Changes of the marks of a session; what is absent stays as it is. */
+/** Changes of the marks of a session; absent fields are left unchanged. */
 export type MarksRequest = {
   /** Whether it is archived. */
   archived?: boolean | null;
   /** Whether it is listed before others. */
   pinned?: boolean | null;
-  /** Until when it is hidden, unless it needs the user; `null` ends that. */
+  /** Time until which it is hidden, unless it needs the user; `null` shows it again. */
   snoozed_until?: (Timestamp | null);
 };
 
@@ -1084,11 +1122,11 @@ export type McpMessage = {
   jsonrpc: string;
 };
 
-/** Who is signed in. */
+/** The signed-in device. */
 export type Me = {
   /** The device. */
   device: Device;
-  /** Until when it may do what needs a second code; `null` when it is not raised. */
+  /** Time until which the device may use routes that need a second code; `null` if it is not elevated. */
   elevated_until: (Timestamp | null);
   /** When the server started. */
   started_at: Timestamp;
@@ -1098,7 +1136,7 @@ export type Me = {
 
 /** A prompt or an answer. */
 export type Message = {
-  /** When. */
+  /** When it was written. */
   at: Timestamp;
   /** Its event. */
   id: EventId;
@@ -1106,7 +1144,10 @@ export type Message = {
   role: string;
   /** The sequence of its event. */
   sequence: number;
-  /** Its whole text; its beginning where it is too large to be stored, or the answer has 16 MiB of long texts already. */
+  /**
+   * Its whole text, or only the beginning if it is too large to be stored or the answer already contains 16 MiB of
+   * long texts.
+   */
   text: string;
 };
 
@@ -1121,7 +1162,7 @@ export type Messages = {
 /** What a session needs from a person, in the order of urgency. */
 export type Need = ("approval" | "question" | "failure" | "stuck" | "prompt");
 
-/** A note on a session, of a person or of a rule of the user. */
+/** A note on a session, written by a person or by one of the user's rules. */
 export type Note = {
   /** When it was written. */
   at: Timestamp;
@@ -1137,7 +1178,7 @@ export type NoteRequest = {
   text: string;
 };
 
-/** The notes on a session, oldest first; of very many the last ones. */
+/** The notes among a session's last 5,000 annotations, oldest first. */
 export type Notes = {
   /** The notes. */
   notes: Note[];
@@ -1163,7 +1204,7 @@ export type Notification = {
 export type OpenTurn = {
   /** Its id. */
   id: TurnId;
-  /** What was asked, shortened. */
+  /** The prompt, shortened. */
   prompt: string | null;
   /** When. */
   started_at: Timestamp;
@@ -1191,7 +1232,7 @@ export type Origin = ({
 /** The outcomes of commands. */
 export type OutcomeKind = ("landed" | "queued" | "done");
 
-/** What went on in all sessions over a time. */
+/** The activity of all sessions in a period. */
 export type Overview = {
   /** How long permission requests waited. */
   approval_waits: ApprovalWaits;
@@ -1201,13 +1242,13 @@ export type Overview = {
   days: DaySplit[];
   /** How often each kind of finding began, by day. */
   findings: DayFindings[];
-  /** The sessions and what each was doing when. */
+  /** The sessions, each with its states over time. */
   lanes: Lane[];
   /** Sessions that were left out because of `limit`. */
   more_lanes: number;
-  /** Its beginning. */
+  /** Start of the period. */
   since: Timestamp;
-  /** Its end. */
+  /** End of the period. */
   until: Timestamp;
 };
 
@@ -1219,13 +1260,13 @@ export type PairRequest = {
   name: string;
 };
 
-/** The device that was paired; its cookie comes with the answer. */
+/** The paired device. The answer also sets its cookie. */
 export type Paired = {
   /** The device. */
   device: Device;
 };
 
-/** A code that pairs or raises a device once. */
+/** A single-use code that pairs or elevates a device. */
 export type PairingCode = {
   /** The code, as it is typed. */
   code: string;
@@ -1233,17 +1274,17 @@ export type PairingCode = {
   expires_at: Timestamp;
   /** What it is for. */
   scope: CodeScope;
-  /** The page that takes it, with the code in the fragment, which browsers do not send. */
+  /** The address of the page that accepts the code. The code is in the fragment, which browsers do not send. */
   url: string;
 };
 
 /** Asks for a pairing code. */
 export type PairingRequest = {
-  /** The device that a code with the scope `admin` raises. */
+  /** The device to elevate; only with the scope `admin`. */
   device_id?: string | null;
   /**
-   * Whether only a process of the server's own user on this machine can use the code: a browser that a command
-   * opens, whose arguments other users of the machine can read.
+   * Whether only a process of the server's own user on this machine can use the code. Set for a browser that a
+   * command opens, because other users of the machine can read its arguments.
    */
   local?: boolean;
   /** What the code is for. */
@@ -1258,11 +1299,11 @@ export type PairingRequest = {
 /** A decision of the policy. */
 export type PolicyDecision = ("allow" | "deny" | "ask");
 
-/** What the user's policy says about an approval. */
+/** The decision of the user's policy about an approval. */
 export type PolicyView = {
   /** Its decision. */
   decision: PolicyDecision;
-  /** Why. */
+  /** The reason. */
   reason: string;
   /** The rule that decided. */
   rule: string;
@@ -1289,7 +1330,7 @@ export type Prompt = {
   state: QueuedState;
   /** The prompt. */
   text: string;
-  /** The reason of its state, if it is not obvious. */
+  /** The reason for its state, if it is not obvious. */
   why?: string | null;
 };
 
@@ -1315,29 +1356,29 @@ export type PromptRequest = {
 /** The agent a session belongs to. */
 export type Provider = ("unknown" | "claude" | "codex" | "gemini" | "pi" | "capture" | "qwen" | "opencode" | "aider" | "crush" | "goose" | "amp");
 
-/** Which sessions to remove to save space. Sessions that run are never removed. */
+/** Which sessions to remove to save space. Running sessions are never removed. */
 export type PruneRequest = {
-  /** A person has looked at the clock and it is right, although it jumped. */
+  /** Confirms that a person checked the clock and it is right, although it jumped. */
   clock_is_right?: boolean;
-  /** Only say what would be removed. */
+  /** Only report what would be removed. */
   dry_run?: boolean;
-  /** The oldest sessions, until the database holds at most this, bytes. */
+  /** Remove the oldest sessions until the database has at most this size, bytes. */
   larger_than_bytes?: number | null;
-  /** Sessions whose last event is older, seconds. */
+  /** Remove sessions whose last event is older than this, seconds. */
   older_than_s?: number | null;
-  /** Only sessions that began in this directory or below it; without another condition all of them. */
+  /** Only sessions that began in this directory or below it. Without another condition, all of them are removed. */
   project?: string | null;
 };
 
-/** The subscription of the device that asks is to end. */
+/** Ends the subscription of the device that sends the request. */
 export type PushEnd = {
-  /** Where it was sent to; the subscription of the device ends whatever this says. */
+  /** The endpoint of the subscription; the device's subscription ends whatever this value is. */
   endpoint?: string | null;
 };
 
 /** The key that a browser subscribes with. */
 export type PushKey = {
-  /** The public key of this server: 65 bytes, base64 in the alphabet of URLs. */
+  /** The public key of this server: 65 bytes, in URL-safe base64. */
   public_key: string;
 };
 
@@ -1349,15 +1390,15 @@ export type PushKeys = {
   p256dh: string;
 };
 
-/** Whether the device is subscribed now. */
+/** The state of the device's subscription. */
 export type PushState = {
-  /** Whether it is. */
+  /** Whether the device is subscribed. */
   subscribed: boolean;
 };
 
-/** A subscription, as a browser's `PushSubscription` gives it. */
+/** A subscription, in the format of a browser's `PushSubscription`. */
 export type PushSubscription = {
-  /** Where the browser's push service takes messages for it. */
+  /** The address at which the browser's push service accepts messages for it. */
   endpoint: string;
   /** The browser's keys. */
   keys: PushKeys;
@@ -1365,33 +1406,30 @@ export type PushSubscription = {
 
 /** How well work went. */
 export type Quality = {
-  /** How long turns ran, without the time they waited for an approval, ms. */
+  /** Duration of the turns without the time they waited for approvals, ms. */
   active_ms: number;
-  /** Those that the agent finished. */
+  /** Turns that the agent finished. */
   completed_turns: number;
   /** Tool calls that failed. */
   failed_calls: number;
-  /** What failed, by kind. */
+  /** Number of failures, by kind. */
   failures: Record<string, number>;
-  /** The longer times between two turns, ms. */
+  /** Sum of the gaps between two turns that are longer than 30 minutes, ms. */
   idle_ms: number;
   /**
-   * How often a test failed, files were edited, and the same test ran again; `null` when the turns are of
-   * a time when it was not counted.
+   * How often a test failed, files were edited, and the same test ran again; `null` if capture did not count this
+   * yet when the turns ran.
    */
   test_fix_loops: number | null;
   /** Tool calls. */
   tool_calls: number;
-  /** Turns that are over. */
+  /** Turns that have ended. */
   turns: number;
-  /**
-   * How long the agent waited for the user, ms: for approvals, and between two turns with at most 30 minutes between
-   * them.
-   */
+  /** How long the agent waited for the user, ms: for approvals, and in gaps of at most 30 minutes between two turns. */
   waiting_ms: number;
 };
 
-/** How well sessions went. Sub-agents count with what their parents' turns say of them. */
+/** How well sessions went. A sub-agent counts only through the figures in its parent's turns. */
 export type QualityReport = {
   /** How long requests waited for people: all tools together, then each tool, the most frequent first. */
   approvals: ApprovalLatency[];
@@ -1413,7 +1451,7 @@ export type QuestionAnswered = {
   call_id?: string | null;
 };
 
-/** The agent asked the user something. The question is the event's text. */
+/** The agent asked the user a question. The question is the event's text. */
 export type QuestionAsked = {
   /** The provider's id of the call that asks. */
   call_id?: string | null;
@@ -1432,7 +1470,7 @@ export type QueuedPrompt = {
   prompt_id: string;
   /** Its state. */
   state: QueuedState;
-  /** The reason of its state, if it is not obvious. */
+  /** The reason for its state, if it is not obvious. */
   why?: string | null;
 };
 
@@ -1453,26 +1491,26 @@ export type QuotaReported = {
 
 /** A quota and how far it is used. */
 export type QuotaView = {
-  /** When it was reported last. */
+  /** Time of the last report. */
   at: Timestamp;
-  /** The provider's name of the quota. */
+  /** The provider's name for the quota. */
   name: string;
   /** The agent that reported it. */
   provider: Provider;
   /** When its window ends. */
   resets_at: (Timestamp | null);
-  /** How far it was used when it was reported last, percent. */
+  /** Percentage used at the last report. */
   used_percent: number;
   /**
-   * When it will be used up if it is used as in the window so far; `null` when that is after its window ends, or
-   * cannot be told.
+   * Time at which the quota will be used up if usage continues at the average rate of its window so far; `null` if
+   * that is after the end of the window, or cannot be estimated.
    */
   used_up_at: (Timestamp | null);
   /** Length of its window, minutes. */
   window_minutes: number | null;
 };
 
-/** How far the reading of history is. Both numbers grow until all files are found. */
+/** Progress of reading the history. Both numbers grow until all files are found. */
 export type ReadingProgress = {
   /** Bytes that have been read. */
   done_bytes: number;
@@ -1480,7 +1518,7 @@ export type ReadingProgress = {
   total_bytes: number;
 };
 
-/** Why a session is in its state. Each belongs to the state its line names. */
+/** Why a session is in its state. Each reason belongs to the state named at the start of its description. */
 export type Reason = ("thinking" | "streaming" | "tool" | "retrying" | "compacting" | "subagents" | "new_session" | "turn_complete" | "question" | "interrupted" | "denied" | "error" | "auth" | "quota" | "background" | "edit" | "plan" | "mcp" | "fetch" | "trust" | "quiet" | "clean" | "failed" | "killed" | "no_evidence" | "lost");
 
 export const REASONS: Record<Reason, { need: Need | null }> = {
@@ -1512,8 +1550,20 @@ export const REASONS: Record<Reason, { need: Need | null }> = {
   turn_complete: { need: "prompt" },
 };
 
-/** The outcome of a message. */
+/** What the checks of a turn showed. The changed files and the denied calls are in the turn's `work`. */
 export type Receipt = {
+  /** Number of commands that the agent left running in the background. */
+  background?: number;
+  /** The last run of each class, in the order of these runs. */
+  checks?: Check[];
+  /** The files whose last edit failed, each once; at most 3. */
+  failed_edits?: string[];
+  /** Number of items of the agent's to-do list that are not done; absent without a list. */
+  todo_left?: number | null;
+};
+
+/** The outcome of a message. */
+export type Receipt2 = {
   /** When the outcome was known. */
   at: Timestamp;
   /** How many attempts were made. */
@@ -1528,11 +1578,11 @@ export type Receipt = {
   message_id: string;
   /** `sent`, `failed` or `dropped`. */
   outcome: string;
-  /** Why it was not attempted. */
+  /** Why no attempt was made. */
   why?: string | null;
 };
 
-/** A page of turns of all sessions: those of a session stand together, in order. */
+/** A page of turns of all sessions, grouped by session and in order within each session. */
 export type RecentTurnPage = {
   /** The position of the log the page reflects. */
   as_of: number;
@@ -1566,23 +1616,23 @@ export type RecordedFrame = {
   title: string | null;
 };
 
-/** Frames of a recording, in order, at most 30 a second. The first one is the whole screen at the time that was asked for. */
+/** Frames of a recording, in order, at most 30 a second. The first one is the whole screen at the requested time. */
 export type RecordedFrames = {
   /** The frames. */
   frames: RecordedFrame[];
-  /** Where the next ones begin, ms from the beginning; `null` at the end. */
+  /** Start of the next frames, ms from the beginning; `null` at the end. */
   next_ms: number | null;
 };
 
 /** The recording of a run's terminal. */
 export type RecordingInfo = {
-  /** Time at its beginning that made room for what came later, ms; 0 when that is not known any more. */
+  /** Length of the part dropped from its beginning to make room, ms; 0 if this is no longer known. */
   dropped_ms: number;
-  /** How much there is to play, ms; grows while it is written. */
+  /** Playable length, ms; grows while the run is being recorded. */
   duration_ms: number;
-  /** Whether nothing more is written to it. */
+  /** Whether the recording is complete. */
   ended: boolean;
-  /** When its first output came. */
+  /** When its first output was written. */
   started_at: Timestamp;
 };
 
@@ -1594,15 +1644,15 @@ export type RegionText = {
   text: string | null;
 };
 
-/** What is removed, or would be. */
+/** The data that was removed, or would be. */
 export type RemovalReport = {
-  /** Backups elsewhere, which still hold the sessions; they are left alone. */
+  /** Backups outside the data directory, which still contain the sessions and are not changed. */
   backups_elsewhere: string[];
-  /** About how much the database holds of them, bytes. */
+  /** Their approximate size in the database, bytes. */
   bytes: number;
-  /** Whether nothing was removed. */
+  /** Whether this is a dry run, which removes nothing. */
   dry_run: boolean;
-  /** Their events. */
+  /** Number of their events. */
   events: number;
   /** Files of the data directory that are removed whole: recordings, backups, damaged databases. */
   files: string[];
@@ -1612,13 +1662,13 @@ export type RemovalReport = {
 
 /** A session that is removed. */
 export type RemovedSession = {
-  /** About how much the database holds of it, bytes. */
+  /** Its approximate size in the database, bytes. */
   bytes: number;
-  /** Its events. */
+  /** Number of its events. */
   events: number;
   /** Its id. */
   id: SessionId;
-  /** Whether it seems to run. */
+  /** Whether it seems to be running. */
   is_running: boolean;
   /** Its last event. */
   last_event_at: Timestamp;
@@ -1634,15 +1684,18 @@ export type RemovedSession = {
 
 /** What is still to be erased, and the size of the database. */
 export type RetentionStatus = {
-  /** Why the clock of this machine is not trusted, so that nothing is removed for its age; `null` when it is. */
+  /**
+   * Why capture does not trust the clock of this machine and removes no session by age; `null` if it trusts the
+   * clock.
+   */
   clock: string | null;
   /** The size of the database, bytes. */
   database_bytes: number;
-  /** Sessions that were removed, and of which something is still in the files. */
+  /** Number of removed sessions of which the files still contain data. */
   erasing: number;
-  /** Why that cannot be done at the moment; it is tried again. */
+  /** Why this data cannot be erased at the moment; the server tries again. */
   trouble: string | null;
-  /** What of that is in use, bytes. */
+  /** The part of it that is in use, bytes. */
   used_bytes: number;
 };
 
@@ -1651,15 +1704,15 @@ export type Rule = ("process_gone" | "silence" | "alone" | "unanimous" | "strong
 
 /** One expression of a rule. */
 export type RuleCheck = {
-  /** What it found. */
+  /** The text it matched. */
   found: string | null;
-  /** Whether it had to match. */
+  /** How it counts. */
   need: RuleNeed;
-  /** Whether that is as the rule wants it. */
+  /** Whether this is what the rule requires. */
   ok: boolean;
   /** The expression. */
   pattern: string;
-  /** The region it was looked for in. */
+  /** The region in which it was searched for. */
   region: string;
 };
 
@@ -1689,9 +1742,9 @@ export type RuleMatch = ({
 /** How an expression counts. */
 export type RuleNeed = ("all" | "any" | "none");
 
-/** What a rule says of the screen. */
+/** The result of a rule for the screen. */
 export type RuleOutcome = {
-  /** What decided: the first that failed, or all that matched. */
+  /** The expressions that decided: the first that failed, or all that matched. */
   checks: RuleCheck[];
   /** Its name. */
   name: string;
@@ -1699,23 +1752,23 @@ export type RuleOutcome = {
   outcome: RuleMatch;
   /** Its priority. */
   priority: number;
-  /** And why. */
+  /** The reason it would claim. */
   reason: (Reason | null);
   /** The state it would claim. */
   state: State;
-  /** How strong. */
+  /** The confidence of its claim. */
   strength: Confidence;
 };
 
 /** A run. */
 export type Run = {
-  /** Whether this host knows [`HostRequest::Answer`]; older ones do not even refuse it. */
+  /** Whether this host supports [`HostRequest::Answer`]; older hosts do not even refuse it. */
   answers: boolean;
   /** The command, word by word. */
   command: string[];
   /** Working directory at the start. */
   cwd: string;
-  /** Whether this host knows [`HostRequest::Grid`], and what goes with it. */
+  /** Whether this host supports [`HostRequest::Grid`] and the related requests. */
   draws: boolean;
   /** When it ended. */
   ended_at: (Timestamp | null);
@@ -1733,7 +1786,7 @@ export type Run = {
   name: string | null;
   /** Process id of the program. */
   pid: number;
-  /** The agent, when it is one we know. */
+  /** The agent, if capture knows it. */
   provider: Provider;
   /** The file its output is recorded in. */
   recording: string | null;
@@ -1742,30 +1795,30 @@ export type Run = {
   /** What its screen shows. */
   screen_state: (State | null);
   /**
-   * The agent's own id of the session, from a host that runs the session itself: our own agent, which says what it
-   * does, and has no screen.
+   * The agent's own id of the session, from a host that runs the session itself. This is our own agent, which
+   * reports its work and has no screen.
    */
   session?: string | null;
   /** The session it hosts now. */
   session_id: (SessionId | null);
   /** Rows and columns of its screen. */
   size: [number, number] | null;
-  /** The socket at which one attaches to it. */
+  /** The socket for attaching to it. */
   socket: string | null;
   /** Its start in clock ticks since boot. */
   start_ticks: number;
   /** When it started. */
   started_at: Timestamp;
-  /** Whether it runs. */
+  /** Its state. */
   state: RunState;
   /**
-   * The commands ([`SessionCommand::name`]) that this host takes for its session; none from a host with a terminal,
-   * into which one types.
+   * The commands ([`SessionCommand::name`]) that this host accepts for its session; none from a host with a
+   * terminal, which accepts typed input.
    */
   takes?: string[];
-  /** Whether it has a terminal of ours; without, its output went where it would have gone anyway. */
+  /** Whether it runs in a terminal of capture. Otherwise its output goes where it would go without capture. */
   terminal: boolean;
-  /** Its version, as its screen says it. */
+  /** Its version, as shown on its screen. */
   version: string | null;
 };
 
@@ -1786,13 +1839,13 @@ export type RunState = ("running" | "exited" | "unreachable");
 
 /** The current screen. */
 export type Screen = {
-  /** The state the program tells itself (OSC 7501), without its texts: `state=working:app=codex`. */
+  /** The state that the program itself reports (OSC 7501), without its texts: `state=working:app=codex`. */
   agent_state: string | null;
   /** Whether the alternate screen is shown. */
   alternate: boolean;
-  /** When bytes came last. */
+  /** When the last bytes arrived. */
   at: Timestamp;
-  /** What is claimed now. */
+  /** The current claim. */
   claim: (ScreenClaim | null);
   /** Row and column of the cursor, from 0; absent while it is hidden. */
   cursor: [number, number] | null;
@@ -1808,7 +1861,7 @@ export type Screen = {
 
 /** A claim read from a screen, or made by our own agent. */
 export type ScreenClaim = {
-  /** The dialog, when there is one. */
+  /** The dialog, if there is one. */
   dialog: (Dialog | null);
   /** Why. */
   reason: (Reason | null);
@@ -1825,23 +1878,23 @@ export type ScreenClaim = {
 
 /** Why the screen is read the way it is. */
 export type ScreenExplanation = {
-  /** What is claimed. */
+  /** The current claim. */
   claim: (ScreenClaim | null);
-  /** The files the rules are from. */
+  /** The files that contain the rules. */
   files: RuleFile[];
-  /** That rule does not match at this moment: its claim stands because no other has taken its place. */
+  /** Whether that rule does not match at this moment, and its claim is kept because no other claim has replaced it. */
   kept: boolean;
   /** How often the parser failed and the screen was reset. */
   panics: number;
-  /** Whose rules. */
+  /** The agent whose rules are used. */
   provider: Provider;
   /** Each region as it is now. */
   regions: RegionText[];
-  /** The rule it is claimed by. */
+  /** The rule that makes the claim. */
   rule: string | null;
   /** Each rule, the most urgent first. */
   rules: RuleOutcome[];
-  /** The agent's version, as its screen says it. */
+  /** The agent's version, as shown on its screen. */
   version: string | null;
 };
 
@@ -1853,7 +1906,7 @@ export type SearchHit = {
   at: Timestamp;
   /** The event it belongs to. */
   id: EventId;
-  /** What the text is. */
+  /** The kind of the text. */
   kind: TextKind;
   /** The position of that event in the log. */
   position: number;
@@ -1865,7 +1918,7 @@ export type SearchHit = {
   session_id: SessionId;
   /** The part of the text that matches. */
   snippet: Snippet;
-  /** Where it stands in a file of the agent. */
+  /** The location of its record in a file of the agent. */
   source?: (SourceRange | null);
   /** Its title. */
   title?: string | null;
@@ -1877,13 +1930,13 @@ export type SearchHit = {
 
 /** A page of hits. */
 export type SearchPage = {
-  /** More texts than `matches` may match: the matches of a phrase are counted up to 1,000. */
+  /** Whether more texts than `matches` may match, because matches of a phrase are counted only up to 1,000. */
   at_least: boolean;
   /** The hits. */
   hits: SearchHit[];
   /** The position of the log up to which texts are searchable. */
   indexed: number;
-  /** How many texts match in all. */
+  /** Number of texts that match. */
   matches: number;
   /** Continues the list; `null` on the last page. */
   next_cursor: string | null;
@@ -1934,7 +1987,7 @@ export type Session = {
   last_sequence: number;
   /** Last prompt of a person. */
   last_user_prompt_at: (Timestamp | null);
-  /** The user's marks for their lists; absent if there are none. */
+  /** The user's marks, such as pinned or archived; absent if there are none. */
   marks?: (Marks | null);
   /** The session into which this one was merged. */
   merged_into?: (SessionId | null);
@@ -1975,10 +2028,10 @@ export type Session = {
   usage: Usage;
 };
 
-/** What a session can be told to do. */
+/** The actions that `do` can request. */
 export type SessionAction = ("prompt" | "steer" | "follow_up" | "abort" | "pause" | "resume" | "compact" | "set_model" | "limit" | "end");
 
-/** The session's process said goodbye, or capture concluded that it is gone (derived). */
+/** The session's process reported its end, or capture concluded that it is gone (derived). */
 export type SessionExited = {
   /** Exit code, when known. */
   code?: number | null;
@@ -2007,11 +2060,14 @@ export type SessionForked = {
 export type SessionId = string;
 
 /**
- * Input for a session: `do` with what it needs, or, for a run with a terminal, exactly one of `text`, `keys` and
- * `interrupt`.
+ * Input for a session: `do` with the fields of the action or, for a run with a terminal, exactly one of `text`, `keys`
+ * and `interrupt`.
  */
 export type SessionInputRequest = {
-  /** What to do. capture's own agent takes all of them, agents in `capture run` take `prompt` and `abort`. */
+  /**
+   * The action. capture's own agent supports all actions except `compact`, agents in `capture run` only `prompt` and
+   * `abort`.
+   */
   do?: (SessionAction | null);
   /** Types the text at once, whatever the screen shows; it may answer a dialog. */
   force?: boolean;
@@ -2019,30 +2075,30 @@ export type SessionInputRequest = {
   interrupt?: boolean;
   /** Keys by name, pressed one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`. */
   keys?: string[] | null;
-  /** The limits of `limit`; they take the place of those before. */
+  /** The limits of `limit`; they replace the earlier ones. */
   limits?: (SessionLimits | null);
   /** The model of `set_model`: `PROVIDER/MODEL`. */
   model?: string | null;
-  /** Presses Enter after the text, if it is still the same prompt. */
+  /** Presses Enter after the text, if the screen still shows the same prompt. */
   submit?: boolean;
   /**
-   * The text of `prompt`, `steer` and `follow_up`; without `do`, typed once the run is at a prompt: a newline at
-   * its end presses Enter, one within it makes it a paste.
+   * The text of `prompt`, `steer` and `follow_up`. Without `do`, the text is typed once the run is at a prompt: a
+   * newline at its end presses Enter, and text with a newline inside is sent as a paste.
    */
   text?: string | null;
   /** How long the text waits for the prompt, ms (default 30000, at most 3600000). */
   timeout_ms?: number | null;
 };
 
-/** Input that was taken. */
+/** Input that was accepted. */
 export type SessionInputTaken = {
-  /** The entry of the session's file that the message is. */
+  /** The entry of the session's file that contains the message. */
   entry?: string | null;
-  /** The id of the message, by which the session's file names it. */
+  /** The id of the message in the session's file. */
   message?: string | null;
-  /** What. */
+  /** The kind of outcome. */
   outcome?: OutcomeKind;
-  /** The position of the log before it was taken: `GET /api/v1/sessions/{id}/wait?after=` waits for what follows. */
+  /** The position of the log before it was accepted, to pass as `after` to `GET /api/v1/sessions/{id}/wait`. */
   position: number;
   /** The run of the session. */
   run: RunId;
@@ -2050,15 +2106,15 @@ export type SessionInputTaken = {
   sent: boolean;
 };
 
-/** How much a session may spend. What is absent has no limit. */
+/** The limits of a session. An absent field means no limit. */
 export type SessionLimits = {
   /** Tool calls that were started. */
   calls?: number | null;
   /** Costs, in US dollars. */
   cost_usd?: number | null;
-  /** Time in turns, in minutes. */
+  /** Time spent in turns, minutes. */
   minutes?: number | null;
-  /** Tokens in and out. */
+  /** Input and output tokens. */
   tokens?: number | null;
 };
 
@@ -2074,15 +2130,15 @@ export type SessionPage = {
 
 /** How well a session went. */
 export type SessionQuality = {
-  /** How long turns ran, without the time they waited for an approval, ms. */
+  /** Duration of the turns without the time they waited for approvals, ms. */
   active_ms: number;
-  /** Those that the agent finished. */
+  /** Turns that the agent finished. */
   completed_turns: number;
   /** Tool calls that failed. */
   failed_calls: number;
-  /** What failed, by kind. */
+  /** Number of failures, by kind. */
   failures: Record<string, number>;
-  /** The longer times between two turns, ms. */
+  /** Sum of the gaps between two turns that are longer than 30 minutes, ms. */
   idle_ms: number;
   /** The end of its last turn. */
   last_turn_at: Timestamp;
@@ -2091,24 +2147,21 @@ export type SessionQuality = {
   /** The session. */
   session_id: SessionId;
   /**
-   * How often a test failed, files were edited, and the same test ran again; `null` when the turns are of
-   * a time when it was not counted.
+   * How often a test failed, files were edited, and the same test ran again; `null` if capture did not count this
+   * yet when the turns ran.
    */
   test_fix_loops: number | null;
   /** Its title. */
   title: string | null;
   /** Tool calls. */
   tool_calls: number;
-  /** Turns that are over. */
+  /** Turns that have ended. */
   turns: number;
-  /**
-   * How long the agent waited for the user, ms: for approvals, and between two turns with at most 30 minutes between
-   * them.
-   */
+  /** How long the agent waited for the user, ms: for approvals, and in gaps of at most 30 minutes between two turns. */
   waiting_ms: number;
 };
 
-/** A session to be started. */
+/** A session to start. */
 export type SessionRequest = {
   /** The agent: `capture` (default), or one that `capture agent drive` supports. */
   agent?: Provider;
@@ -2118,21 +2171,21 @@ export type SessionRequest = {
   cwd: string;
   /** The mode of capture's own agent, `plan` or `ask` (default). */
   mode?: (StartMode | null);
-  /** The model of capture's own agent: `PROVIDER/MODEL`; the configured one without. */
+  /** The model of capture's own agent: `PROVIDER/MODEL` (default: the configured model). */
   model?: string | null;
-  /** A name for it; no other active run may have it. */
+  /** A name for the session's run; no other active run may have this name. */
   name?: string | null;
   /** The first prompt. Other agents than `capture` need one. */
   prompt?: string | null;
   /** The first skill; not available yet. */
   skill?: string | null;
-  /** How long a permission request waits for a decision, in seconds, at most 3,600; 600 without. */
+  /** How long a permission request waits for a decision, seconds (default 600, at most 3,600). */
   wait_s?: number | null;
 };
 
-/** A session was first seen. Repeated when a later record knows more. */
+/** A session was first seen. Repeated if a later record contains more. */
 export type SessionStarted = {
-  /** What kind of helper: `general-purpose`, `/root/helper`. */
+  /** The kind of sub-agent: `general-purpose`, `/root/helper`. */
   agent_type?: string | null;
   /** Version of the agent. */
   cli_version?: string | null;
@@ -2140,15 +2193,18 @@ export type SessionStarted = {
   cwd?: string | null;
   /** Git branch. */
   git_branch?: string | null;
-  /** Whether a program runs it and nobody can type into it (`claude -p`, `codex exec`); absent where nothing says so. */
+  /**
+   * Whether a program runs it, so that no person can type into it (`claude -p`, `codex exec`); absent if
+   * unknown.
+   */
   headless?: boolean | null;
-  /** How it came to be. */
+  /** How it began. */
   how?: StartKind;
   /** Model. */
   model?: string | null;
-  /** The provider's id of the session whose helper this is. */
+  /** The provider's id of the parent session, if this is a sub-agent. */
   parent_provider_session_id?: string | null;
-  /** Our id of that session; filled in when the event is committed. */
+  /** capture's id of the parent session; filled in when the event is committed. */
   parent_session_id?: (SessionId | null);
 };
 
@@ -2156,7 +2212,7 @@ export type SessionStarted = {
 export type SessionStream = {
   /** Its last events, at most 50, oldest first. */
   events: unknown[];
-  /** Why. */
+  /** The reason for the status. */
   reason: (Reason | null);
   /** The session. */
   sessionId: SessionId;
@@ -2166,10 +2222,15 @@ export type SessionStream = {
   working: boolean;
 };
 
-/** What a session is about, in short. */
+/** A short summary of a session. */
 export type SessionSummary = {
   /** What it is doing, in one word. */
   activity: string | null;
+  /**
+   * What the checks of the last finished turn showed: `tests 297 passed, then 5 edits · commit failed ×7`. Absent while
+   * a turn is open.
+   */
+  checks?: string | null;
   /** What it is doing, in one line. */
   current: string | null;
   /** The session. */
@@ -2202,7 +2263,7 @@ export type SessionTurn = {
 export type SessionUsage = {
   /** Input tokens read from a cache. */
   cache_read_tokens: number;
-  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  /** The part of `cache_write_tokens` that stays in the cache for an hour instead of five minutes. */
   cache_write_hour_tokens?: number;
   /** Input tokens written to a cache. */
   cache_write_tokens: number;
@@ -2227,7 +2288,7 @@ export type Severity = ("info" | "warning" | "error");
  */
 export type Signal = ({
   claim: "state";
-  /** Why, when the source says so. */
+  /** The reason, if the source reports it. */
   reason?: (Reason | null);
   /** The state. */
   state: State;
@@ -2235,15 +2296,15 @@ export type Signal = ({
   claim: "turn_ended";
   /** How it ended. */
   outcome: TurnOutcome;
-  /** Sub-agents the agent knows to be still at work. */
+  /** Number of sub-agents that are still working, according to the agent. */
   pending_subagents?: number;
 } | {
   claim: "process_alive";
   /** Process id. */
   pid: number;
   /**
-   * Start time in clock ticks since boot (`/proc/<pid>/stat`, field 22); tells a reused
-   * pid from the process that was meant.
+   * Start time in clock ticks since boot (`/proc/<pid>/stat`, field 22); distinguishes the process from a later
+   * one with the same pid.
    */
   start_ticks: number;
 } | {
@@ -2258,16 +2319,16 @@ export type Signal = ({
   /** The dialog on the agent's screen that the claim is read from. */
   dialog?: (Dialog | null);
   /**
-   * The moment from which the claim counts, when that is later than its own: what is likely at
-   * first becomes true unless another event comes before then.
+   * The time from which the claim counts, if later than the event's own time. Something that is only likely at first
+   * then counts as true, unless another event comes before.
    */
   holds_from?: (Timestamp | null);
   /**
-   * Distinguishes claims of one source that hold at the same time, such as two requests
-   * made at once. A claim replaces the one with the same key.
+   * Distinguishes claims of one source that hold at the same time, such as two requests made at once. A claim
+   * replaces the earlier claim with the same key.
    */
   key?: string | null;
-  /** How far the source can be trusted in this. */
+  /** How far the source can be trusted for this claim. */
   strength: Confidence;
   /** When the claim expires, if it does. */
   valid_until?: (Timestamp | null);
@@ -2275,7 +2336,7 @@ export type Signal = ({
   words?: string | null;
 });
 
-/** A device whose cookie is not valid any more. */
+/** A device whose cookie is no longer valid. */
 export type SignedOut = {
   /** Its id. */
   id: string;
@@ -2283,9 +2344,9 @@ export type SignedOut = {
 
 /** A part of a text, without secrets, on one line. */
 export type Snippet = {
-  /** What matches: ranges of `text`, bytes, in order and without overlaps. */
+  /** The matches: ranges of `text`, bytes, in order and without overlaps. */
   highlights: number[][];
-  /** The text; `…` stands where something was left out. */
+  /** The text; `…` marks omissions. */
   text: string;
 };
 
@@ -2296,7 +2357,7 @@ export type Source = ("transcript" | "registry" | "hook" | "telemetry" | "pty" |
 export type SourceHealth = {
   /** Whether it is being read. */
   active: boolean;
-  /** Records that were merged into the event of another one: the blocks of a message. */
+  /** Records that were merged into the event of another record, such as the blocks of a message. */
   coalesced: number;
   /** Details, in one line. */
   detail: string | null;
@@ -2306,13 +2367,16 @@ export type SourceHealth = {
   errors: number;
   /** Files it follows. */
   files: number;
-  /** How long it has been seen behind its newest bytes or deliveries, ms; absent where nothing is read in order. */
+  /**
+   * How long the source has lagged behind its newest bytes or deliveries, ms; absent for sources that are not read
+   * in order.
+   */
   lag_ms?: number | null;
   /** When its last event happened. */
   last_event_at: (Timestamp | null);
-  /** Which: `claude transcripts`, `hooks`. */
+  /** Its name: `claude transcripts`, `hooks`. */
   name: string;
-  /** How far the reading of history is; absent when all of it has been read, and of sources without history. */
+  /** Progress of reading the history; absent once all of it has been read, and for sources without history. */
   reading?: (ReadingProgress | null);
   /** What needs attention, in one line; absent while all is well. */
   trouble?: string | null;
@@ -2343,10 +2407,10 @@ export type Span = [string, (TerminalColor | null), (TerminalColor | null), numb
 /** The outcome of a claim. */
 export type Standing = ("decides" | "agrees" | "weaker" | "overruled" | "not_yet" | "over");
 
-/** How a session came to be. */
+/** How a session began. */
 export type StartKind = ("unknown" | "new" | "resume" | "fork" | "subagent");
 
-/** The modes in which a session can be started from elsewhere. */
+/** The modes in which the API can start a session. */
 export type StartMode = ("plan" | "ask");
 
 /** A session that was started. */
@@ -2360,8 +2424,8 @@ export type StartedSession = {
   /** The run of its process. */
   run_id: RunId;
   /**
-   * Its id. The session of an agent that has not named it yet is merged into the one it names, and its id leads
-   * there.
+   * Its id. If the agent has not reported its own session id yet, this session is later merged into the agent's
+   * session, and this id redirects to that session.
    */
   session_id: SessionId;
 };
@@ -2376,13 +2440,13 @@ export type StateFilter = ("open" | "acknowledged" | "resolved" | "all");
 export type Status = {
   /** The current activity, in one line: the command, the tool, the question. */
   activity: string | null;
-  /** How sure we are. */
+  /** The confidence in the state. */
   confidence: Confidence;
   /** Claims with another state, which were overruled. */
   disagreements: Evidence[];
   /** The claims that decided. */
   evidence: Evidence[];
-  /** Why. */
+  /** The reason. */
   reason: (Reason | null);
   /** When it began, by the clock of the evidence. */
   since: Timestamp;
@@ -2390,11 +2454,11 @@ export type Status = {
   state: State;
 };
 
-/** A session's status at a time, and what it was decided from. */
+/** A session's status at a time, and the claims from which it was derived. */
 export type StatusAt = {
-  /** Every claim that held then, and the rule that decided. */
+  /** Every claim in force at that time, and the rule that decided. */
   account: Account;
-  /** The time asked for; `null` for the present. */
+  /** The requested time; `null` for the present. */
   at: (Timestamp | null);
   /** The session. */
   session_id: SessionId;
@@ -2404,23 +2468,23 @@ export type StatusAt = {
 
 /** One change of a session's status. */
 export type StatusChange = {
-  /** When, by the clock of the evidence. */
+  /** The time of the change, by the clock of the evidence. */
   at: Timestamp;
-  /** How sure capture was. */
+  /** The confidence in the new state. */
   confidence: Confidence;
   /** The claims that decided, as their sources worded them. */
   evidence: string[];
   /** The state before; `null` for the first. */
   from: (State | null);
-  /** When capture saw it. */
+  /** When capture observed the change. */
   observed_at: Timestamp;
-  /** Why. */
+  /** The reason for the new state. */
   reason: (Reason | null);
   /** The sequence of the event that records the change. */
   sequence: number;
   /** The source of the claim that decided. */
   source?: (Source | null);
-  /** The state from then on. */
+  /** The state after the change. */
   to: State;
 };
 
@@ -2436,7 +2500,7 @@ export type StatusChangePage = {
 
 /** The status changed (derived). */
 export type StatusChanged = {
-  /** What was going on, in one line. */
+  /** The activity, in one line. */
   activity?: string | null;
   /** The claims that decided, in their sources' words: `registry: waiting: permission prompt`. */
   evidence?: string[];
@@ -2448,15 +2512,15 @@ export type StatusChanged = {
   to: State;
 };
 
-/** Raises a device. */
+/** Elevates a device. */
 export type StepUpRequest = {
-  /** A code with the scope `admin` that was made for this device. */
+  /** A code with the scope `admin` that was created for this device. */
   code: string;
 };
 
-/** Until when a device is raised. */
+/** The end of the elevation of a device. */
 export type SteppedUp = {
-  /** Until when it may do what needs a second code. */
+  /** Time until which the device may use routes that need a second code. */
   elevated_until: Timestamp;
 };
 
@@ -2465,7 +2529,7 @@ export type Stop = ("end_turn" | "tool_use" | "max_tokens" | "aborted" | "refusa
 
 /** The status of a session, in the words of older clients. */
 export type StreamStatus = {
-  /** Why. */
+  /** The reason for the status. */
   reason: (Reason | null);
   /** The session. */
   sessionId: SessionId;
@@ -2491,7 +2555,7 @@ export type Subagent = {
   session_id: SessionId;
   /** When it began. */
   started_at: Timestamp;
-  /** What it is doing. */
+  /** Its state. */
   state: State;
   /** Its title. */
   title?: string | null;
@@ -2501,6 +2565,11 @@ export type Subagent = {
 
 /** A description of a session, made without a model. */
 export type Summary = {
+  /**
+   * What the checks of the last finished turn showed, while no turn is open: `tests 297 passed, then 5 edits · commit
+   * failed ×7`.
+   */
+  checks?: string | null;
   /** What it is doing now. */
   current: string | null;
   /** The last prompt. */
@@ -2530,7 +2599,17 @@ export type TerminalSize = {
   rows: number;
 };
 
-/** What an agent says now, before anything of it is stored. */
+/** The numbers that a test runner printed, added up over its summaries. */
+export type TestCounts = {
+  /** Tests that failed, and errors. */
+  failed: number;
+  /** Tests that passed. */
+  passed: number;
+  /** Tests that were skipped or ignored. */
+  skipped?: number;
+};
+
+/** The text that an agent is writing now, before it is stored. */
 export type TextDelta = {
   /** Number of deltas that were joined to this one. */
   joined?: number;
@@ -2538,13 +2617,13 @@ export type TextDelta = {
   lost?: number;
   /** The agent. */
   provider: Provider;
-  /** Its own id of the session. */
+  /** The agent's own id of the session. */
   session_id: string;
   /** The text, at most 16 KiB. */
   text: string;
 };
 
-/** What a text is. */
+/** The kind of a text. */
 export type TextKind = ("prompt" | "answer" | "thinking" | "call" | "output" | "error" | "question" | "summary" | "title" | "note" | "approval" | "finding");
 
 /** A reference to a whole text that is longer than the text in an event. */
@@ -2553,7 +2632,7 @@ export type TextRef = {
   hash: string;
   /** Length, bytes. */
   length: number;
-  /** Whether the text itself is stored. False above the size limit: only `origin` then leads to it. */
+  /** Whether the text itself is stored. False above the size limit: then only `origin` locates it. */
   stored: boolean;
 };
 
@@ -2591,9 +2670,9 @@ export type ToolCall = {
   call_id: string;
   /** The files of an edit that changes several files; at most 64, each up to 1,024 bytes. */
   files?: string[];
-  /** Whether the agent may ask a person before it runs this call, and its records do not show whether it does. */
+  /** Whether the agent may ask a person before it runs this call without its records showing it. */
   may_ask?: boolean;
-  /** The provider's name of the tool. */
+  /** The provider's name for the tool. */
   name: string;
   /** One line for people: the command, the file, the URL, the question. */
   title?: string | null;
@@ -2601,7 +2680,7 @@ export type ToolCall = {
   tool: ToolKind;
 };
 
-/** What a tool does, as far as status and approval care. */
+/** What a tool does, as far as it matters for status and approvals. */
 export type ToolKind = ("execute" | "edit" | "read" | "fetch" | "mcp" | "plan" | "question" | "subagent" | "other");
 
 /** How a tool call ended. */
@@ -2625,9 +2704,9 @@ export type ToolResult = {
 export type ToolWaits = {
   /** Requests that a person answered. */
   count: number;
-  /** The median, seconds. */
+  /** Median waiting time, seconds. */
   p50_s: number;
-  /** 90 percent waited no longer, seconds. */
+  /** 90th percentile of the waiting time, seconds. */
   p90_s: number;
   /** The tool. */
   tool: string;
@@ -2642,17 +2721,17 @@ export type TranscriptView = {
   generation: number;
   /** Number of records that were damaged or unknown. */
   issues: number;
-  /** Read up to here, bytes. */
+  /** Number of bytes read so far. */
   offset: number;
   /** Absolute path. */
   path: string;
-  /** Size when last looked at, bytes. */
+  /** Size at the last check, bytes. */
   size: number;
 };
 
 /** One turn of a session, open or over. */
 export type Turn = {
-  /** Approvals asked for. */
+  /** Number of approvals requested. */
   approvals: number;
   /** End. */
   completed_at: (Timestamp | null);
@@ -2666,8 +2745,10 @@ export type Turn = {
   number: number;
   /** How it ended; absent while it is open. */
   outcome: (TurnOutcome | null);
-  /** What was asked, shortened. */
+  /** The prompt, shortened. */
   prompt: string | null;
+  /** What its checks showed. */
+  receipt?: Receipt;
   /** Start. */
   started_at: Timestamp;
   /** Prompts typed while it ran. */
@@ -2693,12 +2774,14 @@ export type Turn = {
 
 /** A turn is over (derived). */
 export type TurnCompleted = {
-  /** From its start to its end, milliseconds by capture's clock or the provider's. */
+  /** Its duration, milliseconds, by capture's clock or the provider's. */
   duration_ms: number;
   /** Its number within the session, from 1. */
   number: number;
   /** How it ended. */
   outcome: TurnOutcome;
+  /** What its checks showed. */
+  receipt?: Receipt;
 };
 
 export type TurnId = string;
@@ -2710,7 +2793,7 @@ export type TurnOutcome = ("completed" | "interrupted" | "denied" | "failed" | "
 export type TurnPage = {
   /** The position of the log the page reflects. */
   as_of: number;
-  /** The number of the last turn, for `after`. */
+  /** The number of the last turn, to pass as `after`. */
   next_after: number;
   /** Continues the list; `null` on the last page. */
   next_cursor: string | null;
@@ -2731,7 +2814,7 @@ export type TurnTrigger = ("prompt" | "wakeup" | "command" | "monitor");
 
 /** The work of a turn. */
 export type TurnWork = {
-  /** Number of commands that were started, except those that run tests. */
+  /** Number of commands that were started, except checks, which the receipt lists. */
   commands?: number;
   /** Calls that a person refused. */
   denied?: number;
@@ -2739,14 +2822,8 @@ export type TurnWork = {
   files?: string[];
   /** The last of these commands, shortened. */
   last_command?: string | null;
-  /** Whether the last tests passed. */
-  last_tests_passed?: boolean | null;
   /** Whether more files were changed than are named. */
   more_files?: boolean;
-  /** Number of test commands with failed tests. */
-  tests_failed?: number;
-  /** Number of test commands that passed. */
-  tests_passed?: number;
 };
 
 /**
@@ -2768,7 +2845,7 @@ export type Unrecognized = {
 export type Usage = {
   /** Input tokens read from a cache. */
   cache_read_tokens: number;
-  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  /** The part of `cache_write_tokens` that stays in the cache for an hour instead of five minutes. */
   cache_write_hour_tokens?: number;
   /** Input tokens written to a cache. */
   cache_write_tokens: number;
@@ -2803,11 +2880,11 @@ export type UsageBy = ("day" | "week" | "month" | "block" | "project" | "model" 
 export type UsageReport = {
   /** What a row stands for. */
   by: UsageBy;
-  /** Rows that were left out because of `limit`; the oldest times, or what cost least. */
+  /** Number of rows omitted because of `limit`: the oldest periods, or the rows that cost least. */
   more_rows: number;
   /** The date of the prices. */
   prices_date: string;
-  /** The quotas, as agents reported them last. */
+  /** The quotas, as last reported by agents. */
   quotas: QuotaView[];
   /** Start of the period; `null` when it has none. */
   since: (Timestamp | null);
@@ -2817,23 +2894,23 @@ export type UsageReport = {
   unpriced_models: string[];
   /** End of the period; `null` when it has none. */
   until: (Timestamp | null);
-  /** The rows: times in order, others by cost and tokens with those of their sub-agents, the highest first. */
+  /** The rows: periods in order; other rows by cost and tokens, sub-agents included, highest first. */
   usage: UsageRow[];
 };
 
 /**
  * Tokens spent on one model response that were not reported before; never a total of several responses. A source
- * reports the whole count of the response so far, and the log contains the growth.
+ * reports a response's total so far; the log contains the increase.
  */
 export type UsageReported = {
   /**
-   * The sums of the agent's own accounting. They include responses that are also reported one by one, so they
-   * are compared with these and never added.
+   * The sums of the agent's own accounting. They include responses that are also reported one by one, so the two
+   * are compared and never added.
    */
   account?: (UsageAccount | null);
   /** Input tokens read from a cache. */
   cache_read_tokens?: number;
-  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  /** The part of `cache_write_tokens` that stays in the cache for an hour instead of five minutes. */
   cache_write_hour_tokens?: number;
   /** Input tokens written to a cache. */
   cache_write_tokens?: number;
@@ -2843,7 +2920,7 @@ export type UsageReported = {
   input_tokens?: number;
   /** The provider's id of the message or response they were spent on. */
   message_id?: string | null;
-  /** The model, with `-fast` at the end if it was processed fast at a separate price. */
+  /** The model, with the suffix `-fast` if the response was processed in a fast mode with a separate price. */
   model?: string | null;
   /** Output tokens, thinking included. */
   output_tokens?: number;
@@ -2853,19 +2930,19 @@ export type UsageReported = {
   thinking_tokens?: number;
 };
 
-/** The tokens of a day or another time, a project, a model, a session or an agent. */
+/** The tokens of a period, a project, a model, a session or an agent. */
 export type UsageRow = {
   /** The part of the input that a cache served, 0 to 1; `null` without input. */
   cache_hit_rate: number | null;
   /** Input tokens read from a cache. */
   cache_read_tokens: number;
-  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  /** The part of `cache_write_tokens` that stays in the cache for an hour instead of five minutes. */
   cache_write_hour_tokens?: number;
   /** Input tokens written to a cache. */
   cache_write_tokens: number;
   /**
-   * Calls of models. What an agent accounts for beside the calls in its transcripts counts as one call of a session and
-   * a model.
+   * Calls of models. Usage that an agent reports beyond the calls in its transcripts counts as one call per session
+   * and model.
    */
   calls: number;
   /** What the calls with a known price cost, US dollars; `null` when no call has one. */
@@ -2874,7 +2951,7 @@ export type UsageRow = {
   day?: string | null;
   /** Input tokens that no cache served. */
   input_tokens: number;
-  /** The model; `null` when the agent does not tell, and in rows of anything else. */
+  /** The model; `null` if the agent does not report it, and in rows by anything else. */
   model: string | null;
   /** Output tokens. */
   output_tokens: number;
@@ -2886,7 +2963,7 @@ export type UsageRow = {
   project?: string | null;
   /** The agent. */
   provider?: (Provider | null);
-  /** The part of it that agents reported themselves. */
+  /** The part of `cost_usd` that agents reported themselves. */
   reported_cost_usd: number;
   /** The session. */
   session_id?: (SessionId | null);
@@ -2896,7 +2973,7 @@ export type UsageRow = {
   thinking_tokens?: number;
   /** The title of the session. */
   title?: string | null;
-  /** Calls whose price is not known: their cost is missing in `cost_usd`. */
+  /** Calls without a known price; `cost_usd` does not include them. */
   unpriced_calls: number;
 };
 
@@ -2906,13 +2983,13 @@ export type UsageSums = {
   cache_hit_rate: number | null;
   /** Input tokens read from a cache. */
   cache_read_tokens: number;
-  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  /** The part of `cache_write_tokens` that stays in the cache for an hour instead of five minutes. */
   cache_write_hour_tokens?: number;
   /** Input tokens written to a cache. */
   cache_write_tokens: number;
   /**
-   * Calls of models. What an agent accounts for beside the calls in its transcripts counts as one call of a session and
-   * a model.
+   * Calls of models. Usage that an agent reports beyond the calls in its transcripts counts as one call per session
+   * and model.
    */
   calls: number;
   /** What the calls with a known price cost, US dollars; `null` when no call has one. */
@@ -2921,25 +2998,25 @@ export type UsageSums = {
   input_tokens: number;
   /** Output tokens. */
   output_tokens: number;
-  /** The part of it that agents reported themselves. */
+  /** The part of `cost_usd` that agents reported themselves. */
   reported_cost_usd: number;
   /** Output tokens spent on thinking, if the agent reports them. */
   thinking_tokens?: number;
-  /** Calls whose price is not known: their cost is missing in `cost_usd`. */
+  /** Calls without a known price; `cost_usd` does not include them. */
   unpriced_calls: number;
 };
 
-/** The agent got a prompt. The prompt is the event's text. */
+/** The agent received a prompt. The prompt is the event's text. */
 export type UserPrompt = {
   /** Images and files that came with it. */
   attachments?: number;
-  /** Who asked. */
+  /** The origin of the prompt. */
   origin: PromptOrigin;
-  /** The provider's id of the turn, when it has one. */
+  /** The provider's id of the turn, if it has one. */
   provider_turn_id?: string | null;
   /**
-   * Whether the agent's record names the origin. Otherwise it is capture's conclusion: the prompt counts for
-   * titles and turns, and authorizes nothing.
+   * Whether the agent's record names the origin. Otherwise capture concluded the origin: the prompt counts for
+   * titles and turns, but authorizes nothing.
    */
   stated?: boolean;
 };
@@ -2947,21 +3024,24 @@ export type UserPrompt = {
 /** A person's decision. */
 export type Verdict = ("allow" | "deny");
 
-/** Requests that waited about as long. */
+/** Requests with similar waiting times. */
 export type WaitBucket = {
-  /** Nobody answered: they expired or were withdrawn. */
+  /** Number of requests that expired or were withdrawn without an answer. */
   expired: number;
-  /** A person answered. */
+  /** Number of requests answered by a person. */
   person: number;
-  /** A rule answered, or what a person allowed for the session. */
+  /** Number of requests answered by a rule or by an allowance for the session. */
   rule: number;
-  /** They waited this long or less, seconds, and longer than those of the bucket before; `null` for the last. */
+  /**
+   * Upper bound of the wait in this bucket, inclusive, seconds; the previous bucket's bound is the lower bound.
+   * `null` for the last bucket.
+   */
   up_to_s: number | null;
 };
 
 /** One claim, as it was weighed. */
 export type Weighed = {
-  /** For which sub-agent, when not for the main conversation. */
+  /** The sub-agent it is about; absent for the main conversation. */
   agent: string | null;
   /** When it was made. */
   at: Timestamp;
@@ -2971,7 +3051,7 @@ export type Weighed = {
   event: (EventId | null);
   /** When it begins to count, if not immediately. */
   from: (Timestamp | null);
-  /** Why. */
+  /** The reason. */
   reason: (Reason | null);
   /** The source of the claim. */
   source: Source;
@@ -2979,7 +3059,7 @@ export type Weighed = {
   standing: Standing;
   /** The state claimed. */
   state: State;
-  /** How strong it counts. */
+  /** The confidence with which it counts. */
   strength: Confidence;
   /** When it expires, if it does; otherwise it applies until it is replaced or withdrawn. */
   until: (Timestamp | null);
@@ -3156,7 +3236,7 @@ export interface Routes {
     path: Record<never, never>;
     query: Record<never, never>;
     body: ChannelTest;
-    answer: Receipt;
+    answer: Receipt2;
   };
   /** Activity of all sessions in a period: which agents worked when, how long agents waited for people, findings by day. */
   "GET /api/v1/overview": {

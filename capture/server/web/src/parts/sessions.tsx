@@ -73,8 +73,18 @@ function activityOf(row: Row): string | null {
 /** Whether a finding quotes what the agent wrote, in which a backtick is a backtick. */
 export const quotes = ({ kind }: Finding): boolean => ["approval", "risky_approval", "question", "completion"].includes(kind);
 
-/** What a session is doing, in one line. */
+/** What a session is doing, in one line; of a session at rest, what its checks showed comes first. */
 export function Activity({ row }: { row: Row }) {
+  const { checks } = row.session.value.summary;
+  if (checks == null) return <Doing row={row} />;
+  return (
+    <>
+      <Shown text={checks} /> · <Doing row={row} />
+    </>
+  );
+}
+
+function Doing({ row }: { row: Row }) {
   const text = activityOf(row);
   if (text === null) return <>{"\u00a0"}</>;
   const isFinding =

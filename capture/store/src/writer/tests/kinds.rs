@@ -1,6 +1,25 @@
 //! Events of every kind are read back exactly as they were stored.
 
+use events::{Check, CheckClass, CheckVerdict, Receipt, TestCounts};
+
 use super::*;
+
+/// A receipt with all fields set.
+fn receipt() -> Receipt {
+    let check = Check {
+        class: CheckClass::Tests,
+        command: "téxt".into(),
+        verdict: CheckVerdict::Failed,
+        exit_code: Some(-1),
+        counts: Some(TestCounts { passed: 1, failed: 2, skipped: 3 }),
+        event: EventId::from_bits(7),
+        tries: 4,
+        failures: 5,
+        edits_after: 6,
+        files_after: vec!["a".into()],
+    };
+    Receipt { checks: vec![check], failed_edits: vec!["b".into()], background: 8, todo_left: Some(9) }
+}
 
 /// Every kind, with all fields set.
 fn payloads() -> Vec<Payload> {
@@ -20,7 +39,7 @@ fn payloads() -> Vec<Payload> {
         .into(),
         SessionExited { reason: Some(Reason::Killed), code: Some(-9) }.into(),
         TurnStarted { trigger: TurnTrigger::Wakeup, number: 7 }.into(),
-        TurnCompleted { outcome: TurnOutcome::Denied, number: 7, duration_ms: u64::MAX }.into(),
+        TurnCompleted { outcome: TurnOutcome::Denied, number: 7, duration_ms: u64::MAX, receipt: receipt() }.into(),
         UserPrompt { origin: PromptOrigin::Steering, stated: true, attachments: 2, provider_turn_id: text() }.into(),
         AssistantDelta { message_id: text(), block: Block::Thinking, stop: Some(Stop::EndTurn), blocks: 3 }.into(),
         AssistantMessage {

@@ -1,0 +1,348 @@
+//! Receipts: what the checks of a turn showed, held against the edits after them.
+//!
+//! An agent says that tests pass; the receipt says which command ran last, how it ended, what the runner printed, and
+//! how many edits came later. Evidence decides, in this order: what the program itself prints about its result, then the
+//! exit code, as far as it is the command's own (`line`). Without evidence the verdict is `unknown`, never `passed`.
+
+mod line;
+mod programs;
+mod summary;
+
+use std::borrow::Cow;
+
+use events::{Check, CheckClass, CheckVerdict, EventId, Receipt, TestCounts, ToolCall, ToolKind, ToolOutcome};
+use serde::{Deserialize, Serialize};
+
+use crate::{failure::FinishedCall, shorten::one_line};
+use line::{ExitMeans, LineCommand};
+
+/// Longest command kept, characters.
+const COMMAND_CHARS: usize = 60;
+/// Longest path kept, characters.
+const FILE_CHARS: usize = 80;
+/// Number of files named per check and per receipt.
+const FILES: usize = 3;
+/// Maximum number of checks of one call.
+const CHECKS_OF_CALL: usize = 8;
+
+/// A check that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunningCheck {
+    class: CheckClass,
+    /// What the exit code of the line says about it.
+    exit: ExitMeans,
+    /// The chain of `&&` it belongs to.
+    chain: usize,
+    /// Whether a filter may leave out failures that the program prints.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    filtered: bool,
+    /// Whether no other program of the line prints anything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    alone: bool,
+}
+
+/// The whole command of a call: from its input, as its title may be cut. Agents name the field differently, and some
+/// give the words of a shell call.
+pub(crate) fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<Cow<'a, str>> {
+    #[derive(Deserialize)]
+    struct Input<'b> {
+        #[serde(borrow, alias = "cmd", alias = "CommandLine")]
+        command: CommandField<'b>,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum CommandField<'b> {
+        Line(#[serde(borrow)] Cow<'b, str>),
+        Words(Vec<String>),
+    }
+    let title = call.title.as_deref().map(Cow::Borrowed);
+    let Some(Ok(input)) = input.map(serde_json::from_str::<Input<'_>>) else { return title };
+    match input.command {
+        CommandField::Line(line) => Some(Cow::Owned(line.into_owned())),
+        CommandField::Words(words) => programs::script_of(&words).map(|script| Cow::Owned(script.to_owned())).or(title),
+    }
+}
+
+/// The checks that a command line runs, in order.
+pub(crate) fn checks_of(command: &str) -> Vec<RunningCheck> {
+    if !programs::may_check(command) {
+        return Vec::new();
+    }
+    let commands = line::commands_of(command).unwrap_or_else(|| line::unparsed(command));
+    let printing = commands.iter().filter(|command| !programs::only_shows(&command.words)).count();
+    let check = |command: &LineCommand| {
+        let class = programs::class_of(&command.words)?;
+        let exit = if command.background { ExitMeans::Nothing } else { command.exit };
+        let filtered = command.piped_into.iter().any(|filter| drops_lines(filter));
+        Some(RunningCheck { class, exit, chain: command.chain, filtered, alone: printing == 1 })
+    };
+    commands.iter().filter_map(check).take(CHECKS_OF_CALL).collect()
+}
+
+/// Whether a command line runs tests.
+#[must_use]
+pub fn runs_tests(command: &str) -> bool {
+    run_tests(&checks_of(command))
+}
+
+/// Whether tests are among the checks of a command line.
+pub(crate) fn run_tests(checks: &[RunningCheck]) -> bool {
+    checks.iter().any(|check| check.class == CheckClass::Tests)
+}
+
+/// Whether the output of a command line is its own: it does not only show what was printed before.
+fn prints_its_own(command: &str) -> bool {
+    line::commands_of(command)
+        .is_some_and(|commands| commands.iter().any(|command| !programs::only_shows(&command.words)))
+}
+
+/// Whether a filter may drop the line that reports failures.
+fn drops_lines(filter: &[String]) -> bool {
+    let words = || filter.iter().skip(1).map(String::as_str);
+    match filter.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program)) {
+        "cat" | "tail" | "tee" | "less" | "more" | "sort" | "cut" | "tr" | "nl" | "ts" => false,
+        // A pattern that matches the whole summary line.
+        "grep" | "egrep" | "rg" => !words().any(|word| {
+            let word = word.to_ascii_lowercase();
+            word.contains("test result")
+                || word.contains("tests:")
+                || (word.contains("fail") && !words().any(|w| w == "-v"))
+        }),
+        _ => true,
+    }
+}
+
+/// Records a call; `input` is its input.
+pub(crate) fn called(receipt: &mut Receipt, call: &ToolCall, input: Option<&str>) {
+    if call.background && call.tool == ToolKind::Execute {
+        receipt.background = receipt.background.saturating_add(1);
+    }
+    if let Some(left) = input.and_then(|input| todo_left(&call.name, input)) {
+        receipt.todo_left = Some(left);
+    }
+}
+
+/// Records a finished edit of these files.
+pub(crate) fn edited(receipt: &mut Receipt, files: &[String], outcome: ToolOutcome) {
+    let files: Vec<String> = files.iter().map(|file| end_of_path(file)).collect();
+    match outcome {
+        ToolOutcome::Ok => {
+            receipt.failed_edits.retain(|file| !files.contains(file));
+            for check in receipt.checks.iter_mut().filter(|check| check.class.goes_stale()) {
+                check.edits_after = check.edits_after.saturating_add(1);
+                files.iter().for_each(|file| add_file(&mut check.files_after, file));
+            }
+        }
+        ToolOutcome::Error => files.iter().for_each(|file| add_file(&mut receipt.failed_edits, file)),
+        ToolOutcome::Denied | ToolOutcome::Cancelled | ToolOutcome::Blocked => {}
+    }
+}
+
+/// Records a finished command, shown as `shown`, with the checks it ran.
+pub(crate) fn ran(
+    receipt: &mut Receipt,
+    call: &FinishedCall<'_>,
+    shown: Option<&str>,
+    running: &[RunningCheck],
+    event: EventId,
+) {
+    match call.outcome {
+        ToolOutcome::Ok | ToolOutcome::Error => {}
+        // It did not run, or not to its end.
+        ToolOutcome::Denied | ToolOutcome::Cancelled | ToolOutcome::Blocked => return,
+    }
+    let text = call.text.unwrap_or_default();
+    // Claude Code refused the call itself: it did not run.
+    if text.starts_with("<tool_use_error>") {
+        return;
+    }
+    let found;
+    let running = if running.is_empty() {
+        // A script of the project that runs tests prints their summary.
+        let Some(tests) = tests_printed_by(call, text) else { return };
+        found = [tests];
+        &found
+    } else {
+        running
+    };
+    let exit = LineExit::of(call);
+    let printed: Vec<Option<bool>> = running.iter().map(|check| check.printed(text)).collect();
+    let command = shown.map(|shown| one_line(shown, COMMAND_CHARS)).unwrap_or_default();
+    for (at, check) in running.iter().enumerate() {
+        let of_chain = |other: usize| running[other].chain == check.chain;
+        let later_ran = (at + 1..running.len()).any(|other| of_chain(other) && printed[other].is_some());
+        let earlier_failed = (0..at).any(|other| of_chain(other) && printed[other] == Some(false));
+        if earlier_failed {
+            // The chain ended before it.
+            continue;
+        }
+        let verdict = check.verdict(printed[at], exit, later_ran);
+        let exit_code = call.exit_code.filter(|_| check.exit == ExitMeans::Own);
+        let counts = (check.class == CheckClass::Tests).then(|| summary::of_tests(text)).flatten();
+        put(receipt, check.class, &command, verdict, exit_code, counts.and_then(|summary| summary.counts), event);
+    }
+}
+
+fn put(
+    receipt: &mut Receipt,
+    class: CheckClass,
+    command: &str,
+    verdict: CheckVerdict,
+    exit_code: Option<i32>,
+    counts: Option<TestCounts>,
+    event: EventId,
+) {
+    let before = receipt.checks.iter().position(|check| check.class == class).map(|at| receipt.checks.remove(at));
+    let (tries, failures) = before.map_or((0, 0), |before| (before.tries, before.failures));
+    let failures = match verdict {
+        CheckVerdict::Passed => 0,
+        CheckVerdict::Failed => failures.saturating_add(1),
+        CheckVerdict::Unknown => failures,
+    };
+    receipt.checks.push(Check {
+        class,
+        command: command.to_owned(),
+        verdict,
+        exit_code,
+        counts,
+        event,
+        tries: tries.saturating_add(1),
+        failures,
+        edits_after: 0,
+        files_after: Vec::new(),
+    });
+}
+
+/// A path in one line; of a long one, its last parts.
+fn end_of_path(path: &str) -> String {
+    let path = one_line(path, usize::MAX);
+    let Some((from, _)) = path.char_indices().rev().nth(FILE_CHARS - 1).filter(|(from, _)| *from > 0) else {
+        return path;
+    };
+    let end = &path[from..];
+    format!("…{}", end.find('/').map_or(end, |at| &end[at..]))
+}
+
+fn add_file(files: &mut Vec<String>, file: &str) {
+    if files.len() < FILES && !files.iter().any(|known| known == file) {
+        files.push(file.to_owned());
+    }
+}
+
+/// Whether the end of a text looks like the summary of a test runner.
+pub(crate) fn may_end_in_summary(text: &str) -> bool {
+    summary::of_tests(text).is_some()
+}
+
+/// What is known about the exit code of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineExit {
+    Zero,
+    NotZero,
+    Unknown,
+}
+
+impl LineExit {
+    fn of(call: &FinishedCall<'_>) -> Self {
+        match (call.exit_code.or_else(|| crate::failure::exit_code_in(call.text?)), call.outcome) {
+            (Some(0), _) => Self::Zero,
+            (Some(_), _) => Self::NotZero,
+            // Agents report a failed command as an error.
+            (None, ToolOutcome::Ok) if !call.text.is_some_and(still_runs) => Self::Zero,
+            (None, ToolOutcome::Error) if !call.text.is_some_and(was_stopped) => Self::NotZero,
+            (None, _) => Self::Unknown,
+        }
+    }
+}
+
+/// Whether an error of a tool says that the command was stopped, so that its result is not known.
+fn was_stopped(text: &str) -> bool {
+    begins_with_one_of(text, &["timed out", "timeout", "aborted", "interrupted", "killed", "cancelled"])
+}
+
+/// Whether a result says that the command continues in the background.
+fn still_runs(text: &str) -> bool {
+    begins_with_one_of(
+        text,
+        &["running in background", "running in the background", "process running with session", "still running"],
+    )
+}
+
+/// Whether the beginning of a text contains one of these words, which are in lower case.
+fn begins_with_one_of(text: &str, words: &[&str]) -> bool {
+    const FIRST_BYTES: usize = 300;
+    let first = text[..text.floor_char_boundary(FIRST_BYTES)].to_ascii_lowercase();
+    words.iter().any(|word| first.contains(word))
+}
+
+impl RunningCheck {
+    /// Whether the output says that it succeeded; `None` if it says nothing.
+    fn printed(&self, text: &str) -> Option<bool> {
+        match self.class {
+            CheckClass::Tests => {
+                let summary = summary::of_tests(text)?;
+                let is_empty = summary.counts.is_some_and(|counts| counts.passed == 0);
+                if summary.failed {
+                    Some(false)
+                } else if self.filtered || is_empty {
+                    None
+                } else {
+                    Some(true)
+                }
+            }
+            CheckClass::Commit | CheckClass::Push | CheckClass::Merge => summary::of_git(self.class, text, self.alone),
+            CheckClass::Build
+            | CheckClass::Types
+            | CheckClass::Lint
+            | CheckClass::Format
+            | CheckClass::Deploy
+            | CheckClass::Install => None,
+        }
+    }
+
+    fn verdict(&self, printed: Option<bool>, exit: LineExit, later_ran: bool) -> CheckVerdict {
+        let by_exit = match (self.exit, exit) {
+            (ExitMeans::Own | ExitMeans::SuccessOnly, LineExit::Zero) => Some(true),
+            (ExitMeans::Own | ExitMeans::FailureOnly, LineExit::NotZero) => Some(false),
+            _ if later_ran => Some(true),
+            (ExitMeans::Own | ExitMeans::SuccessOnly | ExitMeans::FailureOnly | ExitMeans::Nothing, _) => None,
+        };
+        match (printed, by_exit) {
+            // A printed failure counts even if the line succeeded, and a failed line even if a part printed success.
+            (Some(false), _) | (_, Some(false)) => CheckVerdict::Failed,
+            (Some(true), _) | (None, Some(true)) => CheckVerdict::Passed,
+            (None, None) => CheckVerdict::Unknown,
+        }
+    }
+}
+
+/// The tests that a command ran although its words do not say so, by the summary it printed.
+fn tests_printed_by(call: &FinishedCall<'_>, text: &str) -> Option<RunningCheck> {
+    let is_command = call.tool == ToolKind::Execute;
+    summary::of_tests(text).filter(|summary| is_command && summary.counts.is_some())?;
+    let prints = call.title.is_some_and(prints_its_own);
+    prints.then_some(RunningCheck {
+        class: CheckClass::Tests,
+        exit: ExitMeans::FailureOnly,
+        chain: 0,
+        filtered: false,
+        alone: false,
+    })
+}
+
+/// The number of items not done in a to-do list; `None` if the tool does not write one.
+fn todo_left(tool: &str, input: &str) -> Option<u32> {
+    if !matches!(tool, "TodoWrite" | "update_plan" | "write_todos" | "todo" | "todowrite") {
+        return None;
+    }
+    let input: serde_json::Value = serde_json::from_str(input).ok()?;
+    let items = ["todos", "plan", "items"].iter().find_map(|key| input.get(key)?.as_array())?;
+    let is_left = |item: &&serde_json::Value| {
+        let state = ["status", "state"].iter().find_map(|key| item.get(key)?.as_str());
+        !matches!(state, Some("completed" | "done" | "cancelled"))
+    };
+    u32::try_from(items.iter().filter(is_left).count()).ok()
+}
+
+#[cfg(test)]
+mod tests;

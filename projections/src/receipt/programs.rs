@@ -1,0 +1,392 @@
+//! Which programs check, build, install or publish.
+
+use super::CheckClass;
+
+/// The name of a program without its directory.
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// The script of `sh -c SCRIPT`.
+pub(super) fn script_of<W: AsRef<str>>(words: &[W]) -> Option<&str> {
+    let words = without_wrappers(words);
+    let shell = base(words.first()?.as_ref());
+    if !matches!(shell, "sh" | "bash" | "zsh" | "dash") {
+        return None;
+    }
+    let is_c = |word: &W| {
+        let word = word.as_ref();
+        word.starts_with('-') && !word.starts_with("--") && word.ends_with('c')
+    };
+    let at = words.iter().skip(1).position(is_c)?;
+    words.get(at + 2).map(AsRef::as_ref)
+}
+
+/// The words of the program that a command runs in the end: without `sudo`, `timeout 60`, `npx`, `uv run` and the like.
+fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
+    let mut rest = words;
+    for _ in 0..8 {
+        let word = |at: usize| rest.get(at).map_or("", AsRef::as_ref);
+        let skipped = match (base(word(0)), word(1)) {
+            (
+                "sudo" | "nice" | "nohup" | "command" | "exec" | "time" | "stdbuf" | "ionice" | "xvfb-run" | "setsid",
+                _,
+            ) => past_options(rest, 1, &["-u", "-g", "-n", "-c", "-o", "-e", "-i"]),
+            ("env", _) => {
+                let mut at = past_options(rest, 1, &["-u", "-C"]);
+                while rest.get(at).is_some_and(|word| word.as_ref().contains('=')) {
+                    at += 1;
+                }
+                at
+            }
+            // The first word is the duration.
+            ("timeout" | "gtimeout", _) => past_options(rest, 1, &["-k", "-s", "--signal", "--kill-after"]) + 1,
+            ("npx" | "bunx", _) => past_options(rest, 1, &["-p", "--package"]),
+            ("pnpm" | "yarn" | "npm", "exec" | "dlx" | "x") => past_options(rest, 2, &["-p", "--package"]),
+            ("uv" | "poetry" | "pipenv" | "pdm" | "hatch" | "rye", "run") => {
+                past_options(rest, 2, &["--with", "-p", "--python", "--project", "--group", "--extra", "--env-file"])
+            }
+            ("bundle" | "mise" | "direnv" | "rbenv" | "pyenv" | "asdf", "exec") => past_options(rest, 2, &[]),
+            ("docker" | "podman", "exec") => {
+                past_options(rest, 2, &["-e", "-u", "-w", "--env", "--user", "--workdir"]) + 1
+            }
+            ("docker-compose", "exec" | "run") => past_options(rest, 2, &["-e", "-u", "-w"]) + 1,
+            ("docker", "compose") if matches!(word(2), "exec" | "run") => {
+                past_options(rest, 3, &["-e", "-u", "-w"]) + 1
+            }
+            ("python" | "python3" | "py", "-m") => 2,
+            _ => return rest,
+        };
+        match rest.get(skipped..) {
+            Some(inner) if !inner.is_empty() => rest = inner,
+            Some(_) | None => return rest,
+        }
+    }
+    rest
+}
+
+/// The place of the first word from `at` on that is no option, and no toolchain (`+nightly`); `valued` are options with
+/// a value of their own.
+fn past_options<W: AsRef<str>>(words: &[W], mut at: usize, valued: &[&str]) -> usize {
+    while let Some(word) = words.get(at).map(AsRef::as_ref).filter(|word| word.starts_with(['-', '+'])) {
+        at += 1;
+        if word == "--" {
+            break;
+        }
+        at += usize::from(valued.contains(&word));
+    }
+    at
+}
+
+/// Options of package managers and build tools that are followed by a value.
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "-n",
+    "--namespace",
+    "--context",
+    "--kubeconfig",
+    "-f",
+    "-F",
+    "-w",
+    "-p",
+    "-j",
+    "--prefix",
+    "--workspace",
+    "--filter",
+    "--dir",
+    "--cwd",
+    "--directory",
+    "--file",
+    "--manifest-path",
+    "--package",
+    "--color",
+    "--config",
+    "--project",
+    "--git-dir",
+    "--work-tree",
+];
+
+/// The first words after a program that are no options: its subcommands.
+fn subcommands<W: AsRef<str>>(words: &[W]) -> [&str; 2] {
+    let first = past_options(words, 1, VALUED);
+    let second = past_options(words, first + 1, VALUED);
+    [first, second].map(|at| words.get(at).map_or("", AsRef::as_ref))
+}
+
+/// Classifies a command by its words; `None` if it checks and publishes nothing.
+pub(super) fn class_of<W: AsRef<str>>(words: &[W]) -> Option<CheckClass> {
+    use CheckClass::{Build, Commit, Deploy, Format, Install, Lint, Merge, Push, Tests, Types};
+    let words = without_wrappers(words);
+    let program = words.first()?.as_ref();
+    let [sub, next] = subcommands(words);
+    let has = |option: &str| words.iter().skip(1).any(|word| word.as_ref() == option);
+    let asks_only = has("--help") || has("--version") || has("-h") && sub.is_empty();
+    if asks_only {
+        return None;
+    }
+    Some(match (base(program), sub) {
+        ("git", "commit") if !has("--dry-run") => Commit,
+        ("git", "push") if !has("--dry-run") && !has("-n") => Push,
+        ("git", "merge") if !has("--abort") && !has("--quit") => Merge,
+        ("gh", "pr") if next == "merge" => Merge,
+        ("glab", "mr") if next == "merge" => Merge,
+
+        ("cargo", "test" | "t" | "nextest" | "llvm-cov" | "tarpaulin") if !has("--no-run") && next != "list" => Tests,
+        ("cargo", "build" | "b" | "rustc" | "bench" | "doc") => Build,
+        ("cargo", "test" | "t" | "nextest") if has("--no-run") => Build,
+        ("cargo", "check" | "c") => Types,
+        ("cargo", "clippy" | "deny" | "audit" | "machete") => Lint,
+        ("cargo", "fmt") => Format,
+        ("cargo", "publish") if !has("--dry-run") => Deploy,
+        ("cargo", "install" | "add" | "fetch" | "update") => Install,
+
+        ("go", "test") => Tests,
+        ("go", "build") => Build,
+        ("go", "vet") => Lint,
+        ("go", "fmt") => Format,
+        ("go", "get" | "install") => Install,
+        ("go", "mod") if matches!(next, "download" | "tidy") => Install,
+
+        ("npm" | "pnpm" | "yarn" | "bun" | "deno" | "ni" | "nr" | "lerna" | "turbo" | "nx" | "rush", _) => {
+            return package_manager(base(program), sub, next);
+        }
+
+        (
+            "pytest" | "py.test" | "jest" | "vitest" | "mocha" | "rspec" | "phpunit" | "ctest" | "tox" | "nox"
+            | "nextest" | "unittest" | "ava" | "cypress" | "gotestsum" | "bats" | "pest" | "behat" | "karma" | "prove"
+            | "busted" | "ginkgo" | "cargo-nextest" | "karate" | "minitest" | "nose2" | "trial" | "tap" | "uvu" | "c8"
+            | "nyc",
+            _,
+        ) => Tests,
+        ("playwright" | "wtr" | "web-test-runner" | "ng", "test") => Tests,
+        ("node", _) if has("--test") => Tests,
+        ("mix", "test" | "test.watch" | "coveralls") => Tests,
+        ("mix", "compile" | "release") => Build,
+        ("mix", "format") => Format,
+        ("mix", "credo") => Lint,
+        ("mix", "dialyzer") => Types,
+        ("mix", "deps.get") => Install,
+        ("rails" | "rake" | "bin/rails", "test" | "spec" | "test:all" | "test:system") => Tests,
+        ("dotnet", "test") => Tests,
+        ("dotnet", "build" | "publish") => Build,
+        ("dotnet", "format") => Format,
+        ("dotnet", "restore" | "add") => Install,
+        (
+            "swift" | "zig" | "cabal" | "stack" | "dart" | "flutter" | "bazel" | "bazelisk" | "buck2" | "pants" | "sbt"
+            | "lein",
+            "test",
+        ) => Tests,
+        ("zig", "build") if next == "test" => Tests,
+        ("swift" | "zig" | "cabal" | "stack" | "flutter" | "bazel" | "bazelisk" | "buck2", "build") => Build,
+        ("dart" | "flutter", "analyze") => Lint,
+        ("dart", "format") => Format,
+        ("dart" | "flutter", "pub") => Install,
+        ("sbt", "compile" | "package") => Build,
+        ("mvn" | "mvnw" | "./mvnw", "test" | "verify" | "integration-test") => Tests,
+        ("mvn" | "mvnw", "compile" | "package") => Build,
+        ("mvn" | "mvnw", "install") => Build,
+        ("mvn", "deploy") => Deploy,
+        ("mvn" | "mvnw", "clean") => return maven_goal(next),
+        ("gradle" | "gradlew", task) => return gradle_task(task, next),
+        ("make" | "gmake" | "just" | "task" | "mage" | "invoke" | "ninja" | "doit", target) => {
+            return target_class(base(program), target);
+        }
+        ("cmake", _) if has("--build") => Build,
+        (
+            "webpack" | "rollup" | "esbuild" | "parcel" | "xcodebuild" | "msbuild" | "gcc" | "g++" | "clang"
+            | "clang++" | "rustc" | "javac" | "meson" | "trunk" | "wasm-pack" | "maturin" | "tsup",
+            _,
+        ) => Build,
+        ("vite" | "next" | "nuxt" | "ng" | "astro" | "docker" | "podman" | "hugo" | "remix", "build") => Build,
+        (
+            "tsc" | "vue-tsc" | "mypy" | "pyright" | "basedpyright" | "flow" | "svelte-check" | "srb" | "ty" | "pyre",
+            _,
+        ) => Types,
+        (
+            "eslint" | "flake8" | "pylint" | "golangci-lint" | "rubocop" | "shellcheck" | "stylelint" | "oxlint"
+            | "ktlint" | "swiftlint" | "hadolint" | "yamllint" | "markdownlint" | "markdownlint-cli2" | "staticcheck"
+            | "clippy-driver" | "phpstan" | "psalm" | "standard" | "xo" | "actionlint" | "tflint" | "bandit",
+            _,
+        ) => Lint,
+        ("ruff", "format") => Format,
+        ("ruff", "check" | "") => Lint,
+        ("biome", "format") => Format,
+        ("biome", "lint" | "check" | "ci") => Lint,
+        ("next", "lint") => Lint,
+        ("pre-commit" | "prek", "run") => Lint,
+        (
+            "prettier" | "black" | "gofmt" | "goimports" | "isort" | "rustfmt" | "dprint" | "clang-format"
+            | "swiftformat" | "stylua",
+            _,
+        ) => Format,
+        ("pip" | "pip3", "install") => Install,
+        ("uv", "sync" | "add") => Install,
+        ("uv", "pip") if next == "install" => Install,
+        ("poetry" | "pdm" | "rye" | "pipenv", "install" | "add" | "sync") => Install,
+        ("apt" | "apt-get" | "brew" | "gem" | "dnf" | "yum" | "conda" | "mamba", "install") => Install,
+        ("apk" | "composer" | "bundle", "add" | "install" | "require") => Install,
+        (
+            "kubectl" | "terraform" | "tofu" | "pulumi" | "cdk" | "helm" | "fly" | "flyctl" | "vercel" | "netlify"
+            | "wrangler" | "serverless" | "sls" | "firebase" | "gcloud" | "eb" | "twine" | "heroku"
+            | "ansible-playbook" | "render" | "railway" | "surge",
+            _,
+        ) => return deploys(base(program), sub, next, has("--dry-run") || has("--check")).then_some(Deploy),
+        ("gem", "push") | ("docker", "push") => Deploy,
+        // A script of the project, run by a shell or by itself.
+        ("sh" | "bash" | "zsh" | "dash", file) => return script_class(file, base(file)),
+        (script, _) => return script_class(program, script),
+    })
+}
+
+/// A script of the project: `./test.sh`, `scripts/run_tests`, `bin/check`.
+fn script_class(program: &str, name: &str) -> Option<CheckClass> {
+    let is_script = program.contains('/') || name.contains('.');
+    let name = name.split('.').next().unwrap_or(name);
+    match name {
+        "test" | "tests" | "run_tests" | "run-tests" | "runtests" | "test_all" | "test-all" if is_script => {
+            Some(CheckClass::Tests)
+        }
+        "build" if is_script => Some(CheckClass::Build),
+        "lint" if is_script => Some(CheckClass::Lint),
+        "deploy" if is_script => Some(CheckClass::Deploy),
+        _ => None,
+    }
+}
+
+fn package_manager(program: &str, sub: &str, next: &str) -> Option<CheckClass> {
+    let task = match (program, sub) {
+        ("npm" | "pnpm" | "yarn" | "bun" | "turbo" | "nx" | "lerna" | "deno", "run" | "run-script" | "task") => next,
+        ("deno", "check") => return Some(CheckClass::Types),
+        ("deno", "lint") => return Some(CheckClass::Lint),
+        ("deno", "fmt") => return Some(CheckClass::Format),
+        ("npm" | "pnpm" | "yarn" | "bun", "i" | "install" | "ci" | "add") => return Some(CheckClass::Install),
+        ("yarn", "") => return Some(CheckClass::Install),
+        ("npm" | "pnpm" | "yarn" | "bun", "publish") => return Some(CheckClass::Deploy),
+        (_, task) => task,
+    };
+    let (head, rest) = task.split_once([':', '-', '.']).unwrap_or((task, ""));
+    match (head, rest) {
+        ("t" | "test" | "tests" | "spec" | "e2e" | "vitest" | "jest", "watch" | "ui") => None,
+        ("t" | "test" | "tests" | "spec" | "e2e" | "vitest" | "jest", _) => Some(CheckClass::Tests),
+        ("build" | "compile" | "bundle", "watch") => None,
+        ("build" | "compile" | "bundle", _) => Some(CheckClass::Build),
+        ("typecheck" | "types" | "tsc" | "type" | "check", "" | "types" | "check" | "ts" | "type")
+            if head != "check" || !rest.is_empty() =>
+        {
+            Some(CheckClass::Types)
+        }
+        ("lint" | "eslint" | "stylelint", _) => Some(CheckClass::Lint),
+        ("format" | "fmt" | "prettier", _) => Some(CheckClass::Format),
+        ("verify" | "check", "") => Some(CheckClass::Tests),
+        ("deploy", _) => Some(CheckClass::Deploy),
+        _ => None,
+    }
+}
+
+fn maven_goal(goal: &str) -> Option<CheckClass> {
+    match goal {
+        "test" | "verify" => Some(CheckClass::Tests),
+        "install" | "package" | "compile" => Some(CheckClass::Build),
+        _ => None,
+    }
+}
+
+fn gradle_task(task: &str, next: &str) -> Option<CheckClass> {
+    let name = |task: &str| task.rsplit(':').next().unwrap_or(task).to_ascii_lowercase();
+    let task = if name(task) == "clean" { name(next) } else { name(task) };
+    match task.as_str() {
+        "check" => Some(CheckClass::Tests),
+        task if task.ends_with("test") || task.starts_with("test") => Some(CheckClass::Tests),
+        task if task.starts_with("assemble") || task.starts_with("build") || task.starts_with("compile") => {
+            Some(CheckClass::Build)
+        }
+        task if task.contains("lint") => Some(CheckClass::Lint),
+        _ => None,
+    }
+}
+
+/// The class of a target of a makefile.
+fn target_class(program: &str, target: &str) -> Option<CheckClass> {
+    let (head, _) = target.split_once(['-', '_', ':']).unwrap_or((target, ""));
+    Some(match head {
+        "test" | "tests" | "check" | "verify" | "t" | "unittest" | "spec" | "ci" => CheckClass::Tests,
+        "lint" | "clippy" | "vet" => CheckClass::Lint,
+        "fmt" | "format" => CheckClass::Format,
+        "typecheck" | "types" | "mypy" => CheckClass::Types,
+        "install" | "deps" | "setup" => CheckClass::Install,
+        "deploy" | "publish" => CheckClass::Deploy,
+        "all" | "build" | "compile" | "bundle" => CheckClass::Build,
+        // The first target of a makefile builds.
+        "" if matches!(program, "make" | "gmake" | "ninja") => CheckClass::Build,
+        _ => return None,
+    })
+}
+
+fn deploys(program: &str, sub: &str, next: &str, is_dry: bool) -> bool {
+    if is_dry {
+        return false;
+    }
+    match (program, sub) {
+        ("kubectl" | "terraform" | "tofu", "apply")
+        | ("kubectl", "rollout")
+        | ("pulumi", "up")
+        | ("helm", "install" | "upgrade")
+        | ("twine", "upload")
+        | ("render" | "railway", "up" | "deploy")
+        | ("fly" | "flyctl" | "netlify" | "wrangler" | "serverless" | "sls" | "firebase" | "cdk" | "eb", "deploy")
+        | ("wrangler", "publish")
+        | ("vercel", "" | "deploy")
+        | ("surge", _)
+        | ("ansible-playbook", _) => true,
+        ("gcloud", "app" | "run" | "functions") => next == "deploy",
+        _ => false,
+    }
+}
+
+/// Programs that print what other programs printed before: their output is no evidence of a run.
+pub(super) fn only_shows<W: AsRef<str>>(words: &[W]) -> bool {
+    let words = without_wrappers(words);
+    let [sub, next] = subcommands(words);
+    match (words.first().map_or("", |word| base(word.as_ref())), sub) {
+        (
+            "cat" | "bat" | "head" | "tail" | "less" | "more" | "grep" | "egrep" | "rg" | "ag" | "sed" | "awk" | "cut"
+            | "jq" | "echo" | "printf" | "ls" | "find" | "fd" | "tree" | "wc" | "sort" | "uniq" | "diff" | "curl"
+            | "wget" | "cd" | "journalctl" | "strings" | "xxd" | "column" | "tac" | "ps" | "sleep" | "true" | "test"
+            | "[" | "pwd" | "date",
+            _,
+        ) => true,
+        ("git", sub) => matches!(
+            sub,
+            "log"
+                | "show"
+                | "diff"
+                | "status"
+                | "blame"
+                | "grep"
+                | "stash"
+                | "reflog"
+                | "branch"
+                | "fetch"
+                | "add"
+                | "checkout"
+        ),
+        ("gh" | "glab", _) => true,
+        ("docker" | "podman" | "kubectl" | "heroku" | "fly" | "flyctl" | "docker-compose", "logs" | "ps" | "get") => {
+            true
+        }
+        ("docker", "compose") => next == "logs",
+        _ => false,
+    }
+}
+
+/// Whether a line may contain a command of a class, by its words alone. Most lines are not parsed because of this.
+pub(super) fn may_check(line: &str) -> bool {
+    /// Number of words of a part that may precede the program: assignments, keywords.
+    const BEFORE: usize = 4;
+    line.split([';', '&', '|', '(', ')', '{', '`', '\n']).any(|part| {
+        let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['\'', '"'])).collect();
+        let runs_shell = words.iter().any(|word| matches!(base(word), "sh" | "bash" | "zsh" | "dash"));
+        runs_shell || (0..words.len().min(BEFORE)).any(|at| class_of(&words[at..]).is_some())
+    })
+}

@@ -1,0 +1,419 @@
+use events::EventId;
+
+use super::{summary::TestSummary, *};
+
+/// The receipt of one command with this output.
+fn receipt_of(command: &str, outcome: ToolOutcome, exit_code: Option<i32>, output: &str) -> Receipt {
+    let mut receipt = Receipt::default();
+    run(&mut receipt, 1, command, outcome, exit_code, output);
+    receipt
+}
+
+fn run(receipt: &mut Receipt, event: u128, command: &str, outcome: ToolOutcome, exit_code: Option<i32>, output: &str) {
+    let call = FinishedCall { tool: ToolKind::Execute, title: Some(command), exit_code, outcome, text: Some(output) };
+    ran(receipt, &call, Some(command), &checks_of(command), EventId::from_bits(event));
+}
+
+/// The verdicts of a command: `tests passed 3/0, commit failed`.
+fn verdicts(command: &str, exit_code: Option<i32>, output: &str) -> String {
+    let outcome = if exit_code.is_none_or(|code| code == 0) { ToolOutcome::Ok } else { ToolOutcome::Error };
+    let receipt = receipt_of(command, outcome, exit_code, output);
+    let shown = |check: &Check| {
+        let verdict = match check.verdict {
+            CheckVerdict::Passed => "passed",
+            CheckVerdict::Failed => "failed",
+            CheckVerdict::Unknown => "unknown",
+        };
+        let counts = check.counts.map(|counts| format!(" {}/{}", counts.passed, counts.failed)).unwrap_or_default();
+        format!("{} {verdict}{counts}", check.class.noun())
+    };
+    receipt.checks.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+fn classes(command: &str) -> Vec<CheckClass> {
+    checks_of(command).iter().map(|check| check.class).collect()
+}
+
+#[test]
+fn commands_are_classified_by_their_program_and_not_by_words_in_them() {
+    use CheckClass::{Build, Commit, Deploy, Format, Install, Lint, Merge, Push, Tests, Types};
+    for (command, class) in [
+        ("cargo test", Tests),
+        ("cargo +nightly nextest run --workspace", Tests),
+        ("cd app && RUST_BACKTRACE=1 cargo test -p x 2>&1 | tail -20", Tests),
+        ("npm test", Tests),
+        ("npm --prefix web run test:unit -- --run", Tests),
+        ("pnpm --filter web test", Tests),
+        ("npx -y vitest run", Tests),
+        ("uv run --with x pytest -q", Tests),
+        ("python3 -m pytest -q", Tests),
+        ("python -m unittest", Tests),
+        ("timeout 120 go test ./...", Tests),
+        ("env A=1 ./gradlew :app:testDebug", Tests),
+        ("bundle exec rspec", Tests),
+        ("docker compose exec -T web pytest", Tests),
+        ("bash -lc 'cd x && make test'", Tests),
+        ("node_modules/.bin/jest --ci", Tests),
+        ("node --test test/", Tests),
+        ("mix test", Tests),
+        ("./scripts/run_tests.sh", Tests),
+        ("sh test.sh", Tests),
+        ("dotnet test --no-build", Tests),
+        ("(cd a && mvn -q clean verify)", Tests),
+        ("cargo build --release", Build),
+        ("npm run build", Build),
+        ("make -j8", Build),
+        ("cmake --build build", Build),
+        ("docker build -t x .", Build),
+        ("npx tsc --noEmit", Types),
+        ("cargo check", Types),
+        ("pnpm run typecheck", Types),
+        ("uv run mypy src", Types),
+        ("cargo clippy --all-targets -- -D warnings", Lint),
+        ("npm run lint:fix", Lint),
+        ("ruff check .", Lint),
+        ("cargo fmt --check", Format),
+        ("npx prettier --write .", Format),
+        ("git commit -m \"$(cat <<'EOF'\ncargo test && npm run build; all 3 pass\n\nEOF\n)\"", Commit),
+        ("git -C /repo -c user.name=x commit -am 'test'", Commit),
+        ("git push -u origin HEAD", Push),
+        ("git merge --no-ff topic", Merge),
+        ("gh pr merge 12 --squash", Merge),
+        ("npm ci", Install),
+        ("pip install -r requirements.txt", Install),
+        ("sudo apt-get -y install jq", Install),
+        ("kubectl -n prod apply -f x.yaml", Deploy),
+        ("npx wrangler deploy", Deploy),
+    ] {
+        assert_eq!(classes(command), [class], "{command}");
+    }
+    for command in [
+        "echo 'cargo test'",
+        "grep -rn 'npm test' docs",
+        "cat tests/a.rs",
+        "git checkout test",
+        "git log --grep 'git push'",
+        "rg 'cargo build' .github",
+        "ls test",
+        "test -f cargo",
+        "git push --dry-run",
+        "make clean",
+        "npm run dev",
+        "npm run test:watch",
+        "printf 'run: pytest\\n' > ci.yml",
+        "cat > run.sh <<'EOF'\nnpm test\ngit push\nEOF",
+        "terraform plan",
+        "kubectl get pods",
+        "pytest --version",
+        "f() { cargo test; }",
+        "git commit-tree x",
+    ] {
+        assert_eq!(classes(command), [], "{command}");
+    }
+    // Parentheses and backticks in a message are no nesting, and an unfinished line is not lost.
+    let message = format!("git add -A && git commit -m \"feat: x\n\n{}\"", "- a (b) {c} [d]\n".repeat(40));
+    assert_eq!(classes(&message), [Commit]);
+    assert_eq!(classes("cd x && git commit -m \"unfinished"), [Commit]);
+    assert_eq!(classes("npm test && git add -A && git commit -m x && git push"), [Tests, Commit, Push]);
+}
+
+#[test]
+fn the_whole_command_is_taken_from_the_input_of_a_call() {
+    let call = ToolCall { title: Some("git comm".into()), tool: ToolKind::Execute, ..ToolCall::default() };
+    let command = |input: &str| command_of(&call, Some(input)).unwrap().into_owned();
+    assert_eq!(command(r#"{"command":"git commit\n-m x","timeout":5}"#), "git commit\n-m x");
+    assert_eq!(command(r#"{"cmd":"git push"}"#), "git push");
+    assert_eq!(command(r#"{"command":["bash","-lc","git push && ls"]}"#), "git push && ls");
+    for other in ["not JSON", "{}", r#"{"command":5}"#, r#"{"command":["ls"]}"#] {
+        assert_eq!(command(other), "git comm", "{other}");
+    }
+    assert_eq!(command_of(&call, None).as_deref(), Some("git comm"));
+}
+
+#[test]
+fn an_exit_code_counts_only_for_the_command_it_belongs_to() {
+    for (command, zero, other) in [
+        ("cargo build", "passed", "failed"),
+        ("cd x && cargo build", "passed", "failed"),
+        ("cargo build && echo ok", "passed", "failed"),
+        ("set -e; cd x; cargo build", "passed", "failed"),
+        ("cargo build || exit 1", "passed", "failed"),
+        ("(cd x && cargo build)", "passed", "failed"),
+        ("bash -c 'cargo build'", "passed", "failed"),
+        ("cargo build > log.txt 2>&1", "passed", "failed"),
+        ("set -o pipefail && cargo build | tail -3", "passed", "failed"),
+        // Only one of the two outcomes shows something.
+        ("./prepare && cargo build", "passed", "unknown"),
+        ("cargo build || ./other", "unknown", "failed"),
+        // The exit code is that of another command.
+        ("cargo build | tail -3", "unknown", "unknown"),
+        ("cargo build 2>&1 | tee log", "unknown", "unknown"),
+        ("cargo build || true", "unknown", "failed"),
+        ("cargo build; echo done", "unknown", "unknown"),
+        ("cargo build\nls", "unknown", "unknown"),
+        ("! cargo build", "unknown", "unknown"),
+        ("if cargo build; then echo ok; fi", "unknown", "unknown"),
+        ("for x in a b; do cargo build -p $x; done", "unknown", "unknown"),
+        ("cargo build &", "unknown", "unknown"),
+        ("cargo build && echo ok || echo failed", "unknown", "unknown"),
+        ("while ! cargo build; do sleep 1; done", "unknown", "unknown"),
+    ] {
+        assert_eq!(verdicts(command, Some(0), "x"), format!("build {zero}"), "{command}");
+        assert_eq!(verdicts(command, Some(1), "x"), format!("build {other}"), "{command}");
+    }
+}
+
+#[test]
+fn in_a_chain_a_later_result_shows_that_earlier_commands_succeeded() {
+    let command = "cargo fmt && cargo build && cargo test && git commit -qm x && git push";
+    assert_eq!(
+        verdicts(command, Some(101), "test result: FAILED. 2 passed; 1 failed; 0 ignored"),
+        "format passed, build passed, tests failed 2/1",
+        "the chain ended at the tests"
+    );
+    assert_eq!(
+        verdicts(
+            command,
+            Some(1),
+            "test result: ok. 3 passed; 0 failed; 0 ignored\n ! [rejected] main -> main (fetch first)"
+        ),
+        "format passed, build passed, tests passed 3/0, commit passed, push failed"
+    );
+    assert_eq!(
+        verdicts(command, Some(101), "error: could not compile"),
+        "format unknown, build unknown, tests unknown, commit unknown, push unknown"
+    );
+}
+
+#[test]
+fn printed_numbers_decide_where_the_exit_code_is_hidden() {
+    let passed = "running 3 tests\ntest result: ok. 3 passed; 0 failed; 0 ignored; finished in 0.1s";
+    let failed = "test result: FAILED. 2 passed; 1 failed; 0 ignored";
+    for command in ["cargo test 2>&1 | tail -5", "cargo test || true", "cargo test; echo $?"] {
+        assert_eq!(verdicts(command, Some(0), passed), "tests passed 3/0", "{command}");
+        assert_eq!(verdicts(command, Some(0), failed), "tests failed 2/1", "{command}");
+        assert_eq!(verdicts(command, Some(0), "Compiling x"), "tests unknown", "{command}");
+    }
+    // A filter may leave out the failures, and `head` the last suites.
+    for command in ["cargo test | grep passed", "cargo test | head -50", "cargo test | grep -v FAILED"] {
+        assert_eq!(verdicts(command, Some(0), passed), "tests unknown 3/0", "{command}");
+        assert_eq!(verdicts(command, Some(0), failed), "tests failed 2/1", "{command}");
+    }
+    assert_eq!(verdicts("cargo test | grep 'test result'", Some(0), passed), "tests passed 3/0");
+    // Several suites are added up; a failed line counts whatever comes after it.
+    let two = format!("{passed}\n{failed}\n{passed}");
+    assert_eq!(verdicts("cargo test --no-fail-fast", Some(101), &two), "tests failed 8/1");
+    // A failed command is not passed because a part of it printed success.
+    assert_eq!(verdicts("cargo test", Some(101), passed), "tests failed 3/0");
+    assert_eq!(verdicts("cargo test", Some(0), "running 0 tests"), "tests passed");
+}
+
+#[test]
+fn summaries_of_test_runners_are_read() {
+    for (runner, text, passed, failed) in [
+        (
+            "cargo",
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.01s",
+            12,
+            0,
+        ),
+        ("nextest", "     Summary [   0.531s] 12 tests run: 11 passed (1 slow), 1 failed, 3 skipped", 11, 1),
+        ("pytest", "========================= 1 failed, 3 passed, 1 warning in 0.12s =========================", 3, 1),
+        ("pytest -q", "3 passed in 0.02s", 3, 0),
+        ("pytest errors", "=== 2 passed, 1 error in 1.20s ===", 2, 1),
+        ("pytest minutes", "==== 300 passed in 75.31s (0:01:15) ====", 300, 0),
+        ("unittest", "Ran 5 tests in 0.001s\n\nOK (skipped=1)", 5, 0),
+        ("unittest", "Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1)", 3, 2),
+        (
+            "Jest",
+            "Test Suites: 1 failed, 2 passed, 3 total\nTests:       1 failed, 5 passed, 6 total\nSnapshots:   0 total",
+            5,
+            1,
+        ),
+        ("Vitest", " Test Files  1 failed | 2 passed (3)\n      Tests  2 failed | 5 passed (7)", 5, 2),
+        ("Mocha", "  5 passing (20ms)\n  1 failing\n\n  1) a test", 5, 1),
+        ("AVA", "  5 tests passed", 5, 0),
+        ("node", "# tests 6\n# pass 5\n# fail 1\n# cancelled 0", 5, 1),
+        ("node", "ℹ tests 5\nℹ pass 5\nℹ fail 0", 5, 0),
+        ("Bun", " 5 pass\n 1 fail\n 9 expect() calls\nRan 6 tests across 1 file.", 5, 1),
+        ("Deno", "\u{1b}[32mok\u{1b}[0m | 5 passed | 0 failed (10ms)", 5, 0),
+        ("RSpec", "10 examples, 1 failure, 1 pending", 8, 1),
+        ("ExUnit", "Finished in 1.2 seconds\n297 tests, 0 failures\n\nRandomized with seed 1", 297, 0),
+        ("ExUnit", "3 doctests, 20 tests, 2 failures, 1 skipped", 17, 2),
+        ("Minitest", "5 runs, 10 assertions, 1 failures, 1 errors, 0 skips", 3, 2),
+        ("PHPUnit", "OK (5 tests, 10 assertions)", 5, 0),
+        ("PHPUnit", "FAILURES!\nTests: 5, Assertions: 10, Failures: 1, Errors: 1.", 3, 2),
+        (
+            "Maven",
+            "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s - in A\n[ERROR] Tests run: 5, Failures: 1, Errors: 0, Skipped: 1",
+            3,
+            1,
+        ),
+        ("Gradle", "5 tests completed, 1 failed", 4, 1),
+        (".NET", "Passed!  - Failed:     0, Passed:     5, Skipped:     0, Total:     5, Duration: 10 ms", 5, 0),
+        (".NET", "Test summary: total: 6, failed: 1, succeeded: 5, skipped: 0, duration: 1.2s", 5, 1),
+        ("CTest", "80% tests passed, 1 tests failed out of 5", 4, 1),
+        (
+            "XCTest",
+            "Executed 2 tests, with 0 failures (0 unexpected) in 0.1 (0.1) seconds\nExecuted 5 tests, with 1 failure (0 unexpected) in 0.2 (0.2) seconds",
+            4,
+            1,
+        ),
+        ("GoogleTest", "[  PASSED  ] 4 tests.\n[  FAILED  ] 1 test, listed below:", 4, 1),
+        ("Zig", "All 5 tests passed.", 5, 0),
+        ("Playwright", "  1 failed\n    a.spec.ts\n  5 passed (3.2s)", 5, 0),
+    ] {
+        let summary = summary::of_tests(text).unwrap_or_else(|| panic!("{runner}: {text}"));
+        let counts = summary.counts.unwrap();
+        assert_eq!((counts.passed, counts.failed), (passed, failed), "{runner}: {text}");
+    }
+    for (text, failed) in [
+        ("ok  \texample.com/x\t0.012s", false),
+        ("ok  \texample.com/x\t(cached)", false),
+        ("--- FAIL: TestX (0.00s)\nFAIL\nFAIL\texample.com/x\t0.012s", true),
+        ("Result: PASS", false),
+        ("00:02 +5: All tests passed!", false),
+        ("00:02 +3 -1: Some tests failed.", true),
+    ] {
+        assert_eq!(summary::of_tests(text), Some(TestSummary { counts: None, failed }), "{text}");
+    }
+    for text in [
+        "",
+        "ok",
+        "3 files changed",
+        "5 passing cars",
+        "tests",
+        "All tests in 3 files were renamed",
+        "2 failed attempts",
+    ] {
+        assert_eq!(summary::of_tests(text), None, "{text}");
+    }
+}
+
+#[test]
+fn tests_run_by_any_script_are_known_by_the_summary_they_print() {
+    let output = "== building\n== testing\n===== 12 passed, 1 failed in 3.20s =====";
+    assert_eq!(verdicts("./ci.sh", Some(0), output), "tests failed 12/1");
+    assert_eq!(verdicts("python manage.py selfcheck", Some(0), "3 passed in 0.02s"), "tests passed 3/0");
+    assert_eq!(verdicts("./ci.sh", Some(1), "3 passed in 0.02s"), "tests failed 3/0");
+    for command in
+        ["cat log.txt", "grep passed log.txt", "gh run view 12 --log", "git show HEAD:log", "tail -5 x | head"]
+    {
+        assert_eq!(verdicts(command, Some(0), output), "", "{command}");
+    }
+}
+
+#[test]
+fn git_is_judged_by_its_own_lines() {
+    let committed = "[main 8cc42b0] Fix it\n 2 files changed, 3 insertions(+)";
+    for (command, exit, output, expected) in [
+        ("git commit -m x 2>&1 | tail -3", Some(0), committed, "commit passed"),
+        ("git add -A && git commit -m x", Some(0), committed, "commit passed"),
+        ("git commit -m x | cat", Some(0), "nothing to commit, working tree clean", "commit failed"),
+        ("git commit -m x || true", Some(0), "husky - pre-commit hook exited with code 1 (error)", "commit failed"),
+        ("git commit -qm x", Some(0), "", "commit passed"),
+        ("git commit -m x", Some(1), "fatal: not a git repository", "commit failed"),
+        ("git push 2>&1 | tail -1", Some(0), "   8cc42b0..1d2e3f4  main -> main", "push passed"),
+        ("git push 2>&1 | tail -1", Some(0), " * [new branch]      topic -> topic", "push passed"),
+        ("git push | cat", Some(0), "Everything up-to-date", "push passed"),
+        ("git push | cat", Some(0), " ! [rejected]        main -> main (fetch first)", "push failed"),
+        ("git push; ls", Some(0), "a", "push unknown"),
+        ("git merge x | cat", Some(0), "CONFLICT (content): Merge conflict in a.rs", "merge failed"),
+    ] {
+        assert_eq!(verdicts(command, exit, output), expected, "{command}");
+    }
+}
+
+#[test]
+fn edits_after_a_check_are_counted_with_their_files() {
+    let mut receipt = Receipt::default();
+    let test = |receipt: &mut Receipt, event| {
+        run(receipt, event, "mix test", ToolOutcome::Ok, None, "297 tests, 0 failures");
+    };
+    test(&mut receipt, 1);
+    let edit = |receipt: &mut Receipt, file: &str, outcome| edited(receipt, &[file.to_owned()], outcome);
+    for file in ["a.ex", "a.ex", "b.ex", "b.ex", "a.ex"] {
+        edit(&mut receipt, file, ToolOutcome::Ok);
+    }
+    edit(&mut receipt, "c.ex", ToolOutcome::Error);
+    edit(&mut receipt, "d.ex", ToolOutcome::Denied);
+    for event in 2..9 {
+        run(&mut receipt, event, "git commit -m x", ToolOutcome::Error, Some(1), "hook failed");
+    }
+    assert_eq!(receipt.words().join(" · "), "tests 297 passed, then 5 edits · commit failed ×7");
+    let tests = receipt.check(CheckClass::Tests).unwrap();
+    assert_eq!((tests.edits_after, tests.files_after.as_slice()), (5, &["a.ex".to_owned(), "b.ex".to_owned()][..]));
+    assert_eq!(receipt.failed_edits, ["c.ex"]);
+    let commit = receipt.check(CheckClass::Commit).unwrap();
+    assert_eq!((commit.tries, commit.failures, commit.exit_code), (7, 7, Some(1)));
+    // A new run begins anew, and a file that is edited after all did not fail.
+    test(&mut receipt, 10);
+    edit(&mut receipt, "c.ex", ToolOutcome::Ok);
+    assert_eq!(receipt.words().join(" · "), "commit failed ×7, then 1 edit · tests 297 passed, then 1 edit");
+    assert!(receipt.failed_edits.is_empty());
+}
+
+#[test]
+fn refused_and_cancelled_commands_are_no_runs() {
+    for outcome in [ToolOutcome::Denied, ToolOutcome::Blocked, ToolOutcome::Cancelled] {
+        assert!(receipt_of("cargo test", outcome, None, "").is_empty(), "{outcome}");
+    }
+    // A time-out or a wrong argument of the tool shows nothing about the tests.
+    assert_eq!(verdicts("cargo test", None, "x"), "tests passed", "a failed command is an error");
+    let timed_out = receipt_of("cargo test", ToolOutcome::Error, None, "Command timed out after 2m");
+    assert_eq!(timed_out.check(CheckClass::Tests).unwrap().verdict, CheckVerdict::Unknown);
+    for running in ["Process running with session ID 5", "Command running in background with ID: b1"] {
+        assert_eq!(verdicts("cargo test", None, running), "tests unknown");
+    }
+}
+
+#[test]
+fn background_commands_and_open_items_of_the_to_do_list_are_counted() {
+    let mut receipt = Receipt::default();
+    let call = |name: &str, background| ToolCall {
+        name: name.into(),
+        tool: ToolKind::Execute,
+        background,
+        ..ToolCall::default()
+    };
+    called(&mut receipt, &call("Bash", true), Some("{}"));
+    let todos = r#"{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress"},{"content":"c","status":"pending"}]}"#;
+    called(&mut receipt, &call("TodoWrite", false), Some(todos));
+    assert_eq!((receipt.background, receipt.todo_left), (1, Some(2)));
+    let plan = r#"{"plan":[{"step":"a","status":"completed"}]}"#;
+    called(&mut receipt, &call("update_plan", false), Some(plan));
+    assert_eq!(receipt.todo_left, Some(0));
+    called(&mut receipt, &call("TodoWrite", false), Some("not JSON"));
+    assert_eq!(receipt.todo_left, Some(0));
+}
+
+#[test]
+fn a_receipt_stays_small() {
+    let mut receipt = Receipt::default();
+    let long = "x".repeat(500);
+    for (n, command) in ["cargo test", "cargo build", "git commit", "git push"].iter().enumerate() {
+        let command = format!("{command} {long}");
+        run(&mut receipt, n as u128, &command, ToolOutcome::Error, Some(1), "test result: FAILED. 1 passed; 99 failed");
+        let files: Vec<String> = (0..50).map(|file| format!("{file}{long}")).collect();
+        edited(&mut receipt, &files, ToolOutcome::Ok);
+        edited(&mut receipt, &files, ToolOutcome::Error);
+    }
+    let bytes = serde_json::to_string(&receipt).unwrap().len();
+    assert!(bytes < 3_000, "{bytes}");
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_line_and_any_output_are_read(line in "[a-z ;&|()'\"`$<>\\n\\\\{}=!#-]{0,120}", text in "\\PC{0,200}") {
+        let _receipt = receipt_of(&format!("cargo test {line}"), ToolOutcome::Ok, Some(0), &text);
+        let _receipt = receipt_of(&line, ToolOutcome::Ok, None, &format!("1 passed in 0.1s\n{text}"));
+    }
+
+    /// Whatever is around it, a hidden exit code and no printed result are never `passed`.
+    #[test]
+    fn a_check_without_evidence_is_never_passed(before in "[a-z ]{0,20}", after in "[a-z ]{0,20}", text in "[a-z \n]{0,80}") {
+        let command = format!("echo {before}; cargo test | tail -1; echo {after}");
+        let receipt = receipt_of(&command, ToolOutcome::Ok, Some(0), &text);
+        proptest::prop_assert_eq!(receipt.check(CheckClass::Tests).unwrap().verdict, CheckVerdict::Unknown);
+    }
+}
