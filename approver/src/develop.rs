@@ -45,10 +45,10 @@ pub(crate) fn judge(
     facts: &dyn Facts,
 ) -> Result<DevelopCommand, String> {
     if known.is_ok() {
-        return Err("It only reads.".into());
+        return Err("The command only reads.".into());
     }
     if !working_dir.certain {
-        return Err("The directory it would run in is not known.".into());
+        return Err("capture cannot determine the directory in which the command would run.".into());
     }
     if command.words.is_empty() {
         return Err("The command only sets a variable.".into());
@@ -57,7 +57,10 @@ pub(crate) fn judge(
     for output in &command.outputs {
         for file in values::words(&output.file, context, working_dir, facts)? {
             if !file.is_exact() || file.zsh {
-                return Err(format!("The command writes to `{}`, whose value is not known.", output.file.raw));
+                return Err(format!(
+                    "The command writes to `{}`, whose value capture cannot determine.",
+                    output.file.raw
+                ));
             }
             working_dir.editable(&file.text, facts)?;
             paths.extend(working_dir.readable(&file.text, facts)?);
@@ -159,7 +162,7 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
     // Git has `HEAD~1`, and does not interpret it as a pattern.
     let pattern = |word: &ShellWord| word.zsh && first.text != "git";
     if let Some(word) = command.words.iter().find(|word| pattern(word) || word.unknown || word.listed.is_some()) {
-        return Err(format!("The value of `{}` is not known.", word.raw));
+        return Err(format!("capture cannot determine the value of `{}`.", word.raw));
     }
     let texts = command.texts();
     let runner = RUNNERS.iter().find(|runner| texts.starts_with(runner));
@@ -179,17 +182,17 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
     if let Some((tool, used)) = tools::build(&words) {
         // Compilers and checkers read further options from such a file.
         if let Some(word) = words[used..].iter().find(|word| word.text.starts_with('@')) {
-            return Err(format!("The options in `{}` are not known.", word.raw));
+            return Err(format!("capture does not check the options in `{}`.", word.raw));
         }
         program(&words, &name, working_dir, facts)?;
         let paths = tools::judge_work(tool, &name, &words[used..], working_dir, facts)?;
         return Ok(DevelopCommand { work: Work::Builds, paths, rewrite: None });
     }
     if runner.is_some() {
-        return Err(format!("`{name}` is not known to be a program of the project."));
+        return Err(format!("`{name}` is not one of the build and test programs that capture knows."));
     }
     let Some((tool, used)) = tools::change(&words) else {
-        return Err(format!("`{name}` is not known to be everyday work in the workspace."));
+        return Err(format!("`{name}` is not one of the build, test and change commands that capture knows."));
     };
     tools::resolved(first, working_dir, facts)?;
     if name == "git" {
@@ -199,10 +202,12 @@ fn one(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> 
     match name.as_str() {
         "cp" | "mv" => paths.extend(moved(&name, &words[used..], working_dir, facts)?),
         "git" if words[used..].is_empty() && matches!(words[1].text.as_str(), "commit" | "tag" | "branch") => {
-            return Err("Without arguments, it opens an editor or only lists.".into());
+            return Err("Without arguments, the command opens an editor or only lists.".into());
         }
         "git" => commits(&words)?,
-        "rm" if words[used..].iter().all(|word| word.text.starts_with('-')) => return Err("It names no file.".into()),
+        "rm" if words[used..].iter().all(|word| word.text.starts_with('-')) => {
+            return Err("The command names no file.".into());
+        }
         "rm" => {
             // A path that does not exist yet may be a directory when the command runs.
             let recursive = |word: &ShellWord| {
@@ -248,7 +253,7 @@ fn commits(words: &[ShellWord]) -> Result<(), String> {
 fn program(words: &[ShellWord], name: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let Some(first) = words.first() else { return Err("The command is empty.".into()) };
     if !first.is_exact() || !first.bare {
-        return Err(format!("`{name}` is not written plainly."));
+        return Err(format!("The program name `{name}` is quoted, escaped or expanded."));
     }
     if name.contains('/') {
         working_dir.readable(name, facts)?;
@@ -270,7 +275,7 @@ fn in_own_repository(working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), 
 /// The source and target paths of `cp` and `mv`.
 fn moved(name: &str, words: &[ShellWord], working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
     if let Some(word) = words.iter().find(|word| word.glob) {
-        return Err(format!("The files that `{}` stands for are not known.", word.raw));
+        return Err(format!("capture cannot determine which files `{}` matches.", word.raw));
     }
     let operands: Vec<&str> =
         words.iter().map(|word| word.text.as_str()).filter(|word| !word.starts_with('-')).collect();
@@ -281,8 +286,7 @@ fn moved(name: &str, words: &[ShellWord], working_dir: &WorkingDir, facts: &dyn 
     for source in sources {
         if source.ends_with("/.") || source.ends_with("..") || *source == "." {
             return Err(format!(
-                "The content of `{source}` is copied into other directories, and may replace files \
-                                there."
+                "The content of `{source}` would be copied into other directories, and may replace files there."
             ));
         }
         let paths = working_dir.readable(source, facts)?;

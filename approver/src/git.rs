@@ -40,7 +40,7 @@ pub(crate) fn judge(
         };
     }
     if !working_dir.certain {
-        return Err("The directory git would run in is not known.".into());
+        return Err("capture cannot determine the directory in which git would run.".into());
     }
     let moved = before.map(|dir| working_dir.within(&dir.text, facts)).transpose()?;
     let working_dir = moved.as_ref().unwrap_or(working_dir);

@@ -20,7 +20,7 @@ pub(crate) fn scopes(
     split: bool,
     facts: &dyn Facts,
 ) -> Result<Vec<SearchScope>, String> {
-    let unknown = || "The command names files that are not known.".to_owned();
+    let unknown = || "capture cannot determine which files the command names.".to_owned();
     let (first, filters) = by.split_first().ok_or_else(unknown)?;
     for index in by {
         // A name is relative to the directory in which it is used.
@@ -166,5 +166,6 @@ pub(crate) fn executed(
 ) -> Result<Vec<SearchScope>, String> {
     let mut all = vec!["find"];
     all.extend(words);
-    named_by(&all, working_dir, false, facts).ok_or_else(|| "The command names files that are not known.".to_owned())
+    named_by(&all, working_dir, false, facts)
+        .ok_or_else(|| "capture cannot determine which files the command names.".to_owned())
 }

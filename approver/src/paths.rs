@@ -73,7 +73,7 @@ impl WorkingDir {
     pub(crate) fn new(request: &PermissionRequest, facts: &dyn Facts) -> Result<Self, String> {
         let told = |path: &Path| path.is_absolute().then(|| facts.canonical(path)).flatten();
         let workspace = told(&request.workspace).ok_or("Cannot resolve the path of the workspace.")?;
-        let cwd = told(&request.cwd).ok_or("Cannot resolve the directory it would run in.")?;
+        let cwd = told(&request.cwd).ok_or("Cannot resolve the path of the working directory.")?;
         if workspace.parent().is_none() || facts.home().is_some_and(|home| home.starts_with(&workspace)) {
             return Err("The workspace is the home directory or contains it.".into());
         }
@@ -87,11 +87,11 @@ impl WorkingDir {
     pub(crate) fn moved(&self, dir: &str, facts: &dyn Facts) -> Result<Self, String> {
         // In `link/..`, shells use the directory that contains the link, the kernel the link's target.
         if Path::new(dir).components().any(|part| part == Component::ParentDir) {
-            return Err("A `cd` with `..` is not followed.".into());
+            return Err("capture does not follow a `cd` with `..`.".into());
         }
         // `cd -` and `cd +1` go to earlier directories; a `~` leads to a home.
         if dir.is_empty() || dir.starts_with(['-', '+', '~']) {
-            return Err(format!("`cd {dir}` is not followed."));
+            return Err(format!("capture cannot follow `cd {dir}`."));
         }
         let mut bases = self.bases.clone();
         for base in &self.bases {
@@ -258,7 +258,7 @@ impl WorkingDir {
             return Err(format!("`{written}` begins with a home directory (`~`)."));
         }
         if !self.certain && !Path::new(written).is_absolute() {
-            return Err(format!("The working directory is not known, so `{written}` could be anywhere."));
+            return Err(format!("capture does not know the working directory, so `{written}` could be anywhere."));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! Such a rule matches a command however it is spelled: options are sets in which short, long, bundled and abbreviated
 //! forms are equal, and the subcommand is compared at the position where the program expects it. If the table has no
-//! entry, more commands match.
+//! entry for a program, a rule matches more of that program's commands.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

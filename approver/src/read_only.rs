@@ -44,7 +44,7 @@ pub(crate) fn judge(
     for form in &forms {
         let known = one(form, context, working_dir, facts, 0)?;
         if forms.len() > 1 && known.rewrite.is_some() {
-            return Err("It is only safe in another form, which its variables do not allow.".into());
+            return Err("The command is safe only when rewritten, which its variables prevent.".into());
         }
         all.paths.extend(known.paths);
         all.rewrite = known.rewrite;
@@ -55,10 +55,10 @@ pub(crate) fn judge(
         && all.rewrite.is_none()
     {
         let [form] = forms.as_slice() else {
-            return Err("It is only safe in another form, which its variables do not allow.".into());
+            return Err("The command is safe only when rewritten, which its variables prevent.".into());
         };
         if form.words.iter().any(|word| !word.is_exact()) {
-            return Err("It is only safe in another form, which its words do not allow.".into());
+            return Err("The command is safe only when rewritten, which its words prevent.".into());
         }
         all.rewrite = Some(form.texts().into_iter().map(str::to_owned).collect());
     }
@@ -93,7 +93,7 @@ fn one(
     }
     let without_rewrite = |known: ReadOnlyCommand| match known.rewrite {
         None => Ok(known),
-        Some(_) => Err(format!("`{name}` runs a command that is only safe in another form.")),
+        Some(_) => Err(format!("`{name}` runs a command that is safe only when rewritten.")),
     };
     match name {
         "git" => {
@@ -109,7 +109,7 @@ fn one(
         }
         "find" if words.iter().any(|word| word.text == "-exec") => {
             let (rest, actions) = tools::without_actions(words, |word| word.text.as_str())
-                .ok_or_else(|| "An `-exec` of `find` has no end.".to_owned())?;
+                .ok_or_else(|| "The end of an `-exec` of `find` (`;` or `+`) is missing.".to_owned())?;
             if rest.iter().any(|word| !word.is_exact()) {
                 return Err("`find` is only allowed to run commands with plain words.".into());
             }
@@ -226,7 +226,7 @@ fn by_xargs(
     }
     let by = match &command.piped {
         Some(by) if !by.is_empty() && command.input.is_none() && !command.document => by,
-        _ => return Err("The input of `xargs` is not known.".into()),
+        _ => return Err("capture cannot determine the input of `xargs`.".into()),
     };
     let scopes = Arc::new(listing::scopes(by, context, working_dir, !literal, facts)?);
     if rest.is_empty() {
@@ -254,7 +254,7 @@ fn with_names(words: &[ShellWord], mark: &str, scopes: &Arc<shell::Listed>) -> R
             return Ok(name(scopes));
         }
         if word.text.contains(mark) {
-            return Err(format!("`{}` is not known when the name of a file is put into it.", word.text));
+            return Err(format!("capture cannot judge `{}`, because a file name will be inserted into it.", word.text));
         }
         Ok(word.clone())
     };

@@ -78,7 +78,7 @@ pub(crate) fn words(
             WordPart::Value { value, quoted } => {
                 let words = value_words(word, value, *quoted, context, working_dir, facts)?;
                 if words.iter().any(|word| word.glob || word.listed.is_some()) {
-                    return Err(format!("The word `{}` is a part of a name that is not known.", word.raw));
+                    return Err(format!("The word `{}` contains a file name that capture cannot determine.", word.raw));
                 }
                 words.into_iter().map(|word| (word.text, !word.unknown)).collect()
             }
@@ -138,7 +138,7 @@ fn value_words(
                 for value in self::words(value, context, working_dir, facts)? {
                     if value.listed.is_some() || value.unknown {
                         if words.len() > 1 {
-                            return Err(format!("The value of `{}` is not known.", word.raw));
+                            return Err(format!("capture cannot determine the value of `{}`.", word.raw));
                         }
                         return Ok(vec![ShellWord {
                             raw: word.raw.clone(),
@@ -158,13 +158,14 @@ fn value_words(
     };
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:,+@%=-".contains(c);
     if let Some(text) = texts.iter().find(|text| !quoted && (text.is_empty() || !text.chars().all(plain))) {
-        return Err(format!("The value `{text}` of `{}` is not a plain word.", word.raw));
+        return Err(format!("The value `{text}` of `{}` contains special characters or is empty.", word.raw));
     }
     Ok(texts.into_iter().map(|text| made(word, text, true)).collect())
 }
 
 fn path(path: Option<std::path::PathBuf>) -> Result<String, String> {
-    path.and_then(|path| path.into_os_string().into_string().ok()).ok_or_else(|| "A directory is not known.".into())
+    path.and_then(|path| path.into_os_string().into_string().ok())
+        .ok_or_else(|| "capture cannot determine the path of a directory.".into())
 }
 
 /// The top of the session's repository, if the command runs in it.
@@ -175,7 +176,7 @@ fn toplevel(working_dir: &WorkingDir, facts: &dyn Facts) -> Result<String, Strin
         // Without a repository git prints nothing, so the top of the workspace can be assumed.
         let top = base.ancestors().take_while(inside).find(|dir| is_top(dir));
         if !working_dir.certain || top.is_some_and(|top| top != working_dir.workspace) {
-            return Err("The top of the repository is not that of the workspace.".into());
+            return Err("The repository's top directory is not the workspace.".into());
         }
     }
     path(Some(working_dir.workspace.clone()))

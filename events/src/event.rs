@@ -31,12 +31,12 @@ pub enum Origin {
         /// Length of the record without its newline, bytes.
         length: u64,
     },
-    /// A delivery of a hook, telemetry or host frame.
+    /// A delivery: a call of a hook, telemetry, or a frame of a terminal host.
     Delivery {
         /// The id minted by the sender.
         id: Arc<str>,
     },
-    /// Concluded by capture.
+    /// No source: capture concluded the event itself.
     Derived,
 }
 
@@ -91,7 +91,7 @@ pub struct TextRef {
     pub hash: String,
     /// Length, bytes.
     pub length: u64,
-    /// Whether the text itself is stored. False above the size limit: only `origin` then leads to it.
+    /// Whether the text itself is stored. False above the size limit: then only `origin` locates it.
     pub stored: bool,
 }
 

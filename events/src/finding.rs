@@ -211,7 +211,7 @@ pub struct QueuedPrompt {
     pub state: QueuedState,
     /// Who queued it.
     pub by: QueuedBy,
-    /// The reason of its state, if it is not obvious.
+    /// The reason for its state, if it is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

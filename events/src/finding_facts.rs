@@ -96,7 +96,7 @@ impl FindingKind {
                 severity: "warning",
                 raised: "the same step has the same result 5 times with little new in between, edits are reverted 3 times, or 7 attempts end in the same failure",
                 resolved: "the agent does something new",
-                advice: "Interrupt it and tell it what it does not see; `capture log` shows the steps that repeat.",
+                advice: "Interrupt it and tell it what it is missing; `capture log` shows the steps that repeat.",
             },
             Self::RepeatedFailure => FindingFacts {
                 title: "Repeated failure",
@@ -182,9 +182,9 @@ impl FindingKind {
                 is_done: false,
                 is_of_end: true,
                 severity: "error if it died in a turn; otherwise warning",
-                raised: "the agent's process died; an exit code that only says that the prompt failed does not count",
+                raised: "the agent's process died; an exit code that only reports a failed prompt does not count",
                 resolved: "a day has passed, or the session continues",
-                advice: "Resume the session (`capture resume`); what it had done is in `capture log`.",
+                advice: "Resume the session (`capture resume`); `capture log` shows what it had done.",
             },
             Self::OpenWork => FindingFacts {
                 title: "Open work",

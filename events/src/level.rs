@@ -10,11 +10,11 @@ use crate::provider::names;
 names! {
     /// The confidence of a claim.
     Confidence {
-        /// A guess that has a reason.
+        /// A reasoned guess.
         Low = "low" / 1,
         /// Likely.
         Medium = "medium" / 2,
-        /// Reported by a source that knows.
+        /// Reported by a source with direct knowledge.
         High = "high" / 3,
     }
 }

@@ -203,7 +203,7 @@ pub use turn::{
 };
 
 names! {
-    /// The sort of an error.
+    /// The kind of an error.
     ErrorClass {
         /// Not signed in, or the key was refused.
         Auth = "auth" / 1,
@@ -232,7 +232,7 @@ data! {
         /// The provider's code: `529`, `usage_limit_exceeded`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
-        /// The error ended the turn.
+        /// Whether the error ended the turn.
         #[serde(default, skip_serializing_if = "skip::is_false")]
         ends_turn: bool,
         /// Whether the agent retries by itself.

@@ -24,13 +24,13 @@ names! {
 }
 
 names! {
-    /// Why a session is in its state. Each belongs to the state its line names.
+    /// Why a session is in its state. Each reason belongs to the state named at the start of its description.
     Reason {
         /// running: the model was asked and has not answered yet.
         Thinking = "thinking" / 1,
         /// running: the model's answer is arriving.
         Streaming = "streaming" / 2,
-        /// running: a tool was called and has not returned; waiting_approval: a command asks.
+        /// running: a tool was called and has not returned; waiting_approval: a command needs permission.
         Tool = "tool" / 3,
         /// running: the model call failed and is being tried again.
         Retrying = "retrying" / 4,

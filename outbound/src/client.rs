@@ -214,7 +214,7 @@ impl Resolver for CheckedResolver {
         for address in &addresses {
             if let Some(why) = guard::refusal(address.ip(), near) {
                 return Err(refused(format!(
-                    "{host} resolves to {}, which is {why}; refusing to connect there",
+                    "{host} resolves to {}, which is {why}; capture refuses to connect to it",
                     address.ip()
                 )));
             }
@@ -257,7 +257,7 @@ fn roots(ca_file: Option<&Path>) -> Result<Vec<Certificate<'static>>, String> {
             }
         }
         if roots.len() == before {
-            return Err(cannot(&"there are none"));
+            return Err(cannot(&"it contains none"));
         }
     }
     Ok(roots)

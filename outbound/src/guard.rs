@@ -52,7 +52,7 @@ fn v6_kind(address: Ipv6Addr) -> Option<(&'static str, bool)> {
     match a {
         0xfc00..=0xfdff => Some(("a private network", true)),
         0xfe80..=0xfebf => Some(("link-local", false)),
-        0xfec0..=0xfeff => Some(("a private network of old", false)),
+        0xfec0..=0xfeff => Some(("a deprecated private network", false)),
         0xff00..=0xffff => Some(("multicast", false)),
         // IPv4 in another form: the address that is contacted is determined elsewhere, where we cannot check it.
         0 if segments[..5] == [0; 5] && segments[5] == 0xffff => Some(("a mapped IPv4 address", false)),
@@ -63,7 +63,7 @@ fn v6_kind(address: Ipv6Addr) -> Option<(&'static str, bool)> {
         0x2002 => Some(("a tunnel over IPv4", false)),
         0x3fff if b < 0x1000 => Some(("for documentation", false)),
         0x2000..=0x3fff => None,
-        _ => Some(("no public address", false)),
+        _ => Some(("not a public address", false)),
     }
 }
 

@@ -120,7 +120,8 @@ impl Mode {
         }
     }
 
-    /// The mode with this name, or of sources joined by `+` in any order; `+hooks` is hooks alone.
+    /// The mode with this name, or the mode of exactly the sources that are joined by `+`, in any order; `+hooks` means
+    /// only hooks.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(named) = Self::ALL.into_iter().find(|mode| mode.as_str() == text) {

@@ -54,13 +54,13 @@ pub static CODEX: Agent = Agent {
         config: Some(HookConfig {
             file: "config.toml",
             switches: &["hooks", "codex_hooks"],
-            has_hooks_too: "has hooks too; Codex runs both, and says so at each start",
-            untrusted: "Codex does not trust any of them yet, and runs none until it does",
+            has_hooks_too: "also contains hooks; Codex runs both, and reports this at each start",
+            untrusted: "Codex does not trust any of them yet, and runs none of them until then",
         }),
         // 0.169: Codex stores a hash of each trusted hook, and skips all other hooks.
         after_install: Some(
-            "Codex runs new or changed hooks only after you trusted them: it asks at its next start \
-             (\"Hooks need review\"), and `/hooks` shows them",
+            "Codex runs new or changed hooks only after you have trusted them: it asks at its next start (\"Hooks need \
+             review\"), and `/hooks` shows them",
         ),
         // Every version that reads `hooks.json` skips unknown events in it, and the sandbox, the rules and the user's
         // own hooks apply in all of them. Events are dated by their name in the program; `Stop`, `SessionEnd` and

@@ -71,10 +71,10 @@ impl FromIterator<(Provider, Vec<PathBuf>)> for Homes {
 pub struct AgentAnswer {
     /// Allowed or denied.
     pub allow: bool,
-    /// What the agent is told when it is denied.
+    /// The message to the agent if the request is denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The command to run in place of the one asked for.
+    /// The command to run instead of the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewrite: Option<String>,
     /// The answers to questions, by question.

@@ -333,7 +333,7 @@ fn status_reports_hooks_that_codex_does_not_trust() {
     assert_eq!(place.status(PROGRAM).remarks, Vec::<String>::new());
     place.make(&install(PROGRAM));
     let config = |text: &str| fs::write(place.home().join("config.toml"), text).unwrap();
-    let trust = "Codex does not trust any of them yet, and runs none until it does";
+    let trust = "Codex does not trust any of them yet, and runs none of them until then";
     assert_eq!(place.status(PROGRAM).remarks, [trust]);
     config("[hooks.state.\"/other/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n");
     assert_eq!(place.status(PROGRAM).remarks, [trust]);
@@ -341,7 +341,7 @@ fn status_reports_hooks_that_codex_does_not_trust() {
     config(&format!("[hooks.state.\"{}:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n", file.display()));
     assert_eq!(place.status(PROGRAM).remarks, Vec::<String>::new());
     config("[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n");
-    assert!(place.status(PROGRAM).remarks[0].contains("has hooks too"));
+    assert!(place.status(PROGRAM).remarks[0].contains("also contains hooks"));
 }
 
 #[test]

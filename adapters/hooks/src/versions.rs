@@ -172,19 +172,19 @@ impl Fit {
         match self {
             Self::Accepted => None,
             Self::Skips { provider, version, events } => Some(format!(
-                "{provider} {version} does not support {} and skips {}; everything else in the file is in force",
+                "{provider} {version} does not support {} and skips {}; it applies everything else in the file",
                 named(events),
                 if events.len() == 1 { "it" } else { "them" }
             )),
             Self::DropsSettings { provider, version, events } => Some(format!(
-                "{provider} {version} ignores your whole settings file, including permission rules: it does not know {}; \
-                 run `capture hooks install` to remove {} (or `capture hooks uninstall`)",
+                "{provider} {version} ignores your whole settings file, including permission rules, because it does \
+                 not support {}; run `capture hooks install` to remove {} (or `capture hooks uninstall`)",
                 named(events),
                 if events.len() == 1 { "it" } else { "them" }
             )),
             Self::Unchecked { why, can_drop_settings: true } => Some(format!(
-                "{why}. Hook events it does not know may make it ignore your whole settings file, including permission \
-                 rules. Run `capture hooks uninstall`, unless you are sure that {} accepts them",
+                "{why}. Hook events that it does not support may make it ignore your whole settings file, including \
+                 permission rules. Run `capture hooks uninstall`, unless you are sure that {} accepts them",
                 why.agent()
             )),
             Self::Unchecked { why, can_drop_settings: false } => Some(why.to_string()),
@@ -275,8 +275,9 @@ mod tests {
         let old = fit(Provider::Claude, &all, "2.1.87");
         assert_eq!(
             old.in_words().unwrap(),
-            "claude 2.1.87 ignores your whole settings file, including permission rules: it does not know the hook \
-             event `PermissionDenied`; run `capture hooks install` to remove it (or `capture hooks uninstall`)"
+            "claude 2.1.87 ignores your whole settings file, including permission rules, because it does not support \
+             the hook event `PermissionDenied`; run `capture hooks install` to remove it (or `capture hooks \
+             uninstall`)"
         );
         assert!(old.is_harmful());
         assert_eq!(fit(Provider::Claude, &all, "2.1.88"), Fit::Accepted);

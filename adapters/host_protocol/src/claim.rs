@@ -115,7 +115,7 @@ pub struct ScreenClaim {
     /// The rule, what it matched and in which region, for people:
     /// `claude/permission: "Do you want to proceed?" in bottom`.
     pub words: String,
-    /// The dialog, when there is one.
+    /// The dialog, if there is one.
     #[serde(default)]
     pub dialog: Option<Box<Dialog>>,
 }

@@ -155,7 +155,7 @@ pub enum SessionCommand {
     Abort,
     /// Stop at the next boundary.
     Pause,
-    /// Go on after a pause.
+    /// Continue after a pause.
     Resume,
     /// Compact the context.
     Compact,
@@ -164,7 +164,7 @@ pub enum SessionCommand {
         /// The model, as `PROVIDER/MODEL`.
         model: String,
     },
-    /// Set other limits; they take the place of those before.
+    /// Set other limits, which replace the earlier ones.
     Limit {
         /// The limits.
         limits: SessionLimits,
@@ -196,17 +196,17 @@ impl SessionCommand {
     }
 }
 
-/// How much a session may spend. What is absent has no limit.
+/// The limits of a session. An absent field means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionLimits {
-    /// Tokens in and out.
+    /// Input and output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Costs, in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Time in turns, in minutes.
+    /// Time spent in turns, minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minutes: Option<u32>,
     /// Tool calls that were started.
@@ -230,12 +230,12 @@ pub enum CommandOrigin {
 /// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandOutcome {
-    /// What.
+    /// The kind of outcome.
     pub outcome: OutcomeKind,
-    /// The id of the message, by which the session's file names it.
+    /// The id of the message in the session's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The entry of the session's file that the message is.
+    /// The entry of the session's file that contains the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
 }
@@ -246,7 +246,7 @@ pub struct CommandOutcome {
 pub enum OutcomeKind {
     /// The message is part of the conversation.
     Landed,
-    /// The message waits for its moment.
+    /// The message waits until it can be delivered.
     Queued,
     /// It was done, or will be at the next boundary.
     Done,
@@ -320,9 +320,9 @@ pub struct Hello {
     pub name: Option<String>,
     /// The command, word by word.
     pub command: Vec<String>,
-    /// The agent, when it is one we know.
+    /// The agent, if capture knows it.
     pub provider: Provider,
-    /// Its version, as its screen says it.
+    /// Its version, as shown on its screen.
     #[serde(default)]
     pub version: Option<String>,
     /// Working directory at the start.
@@ -335,29 +335,29 @@ pub struct Hello {
     pub host_pid: u32,
     /// When it started.
     pub started_at: Timestamp,
-    /// Whether it has a terminal of ours; without, its output went where it would have gone anyway.
+    /// Whether it runs in a terminal of capture. Otherwise its output goes where it would go without capture.
     pub terminal: bool,
     /// Rows and columns of its screen.
     #[serde(default)]
     pub size: Option<(u16, u16)>,
-    /// The socket at which one attaches to it.
+    /// The socket for attaching to it.
     #[serde(default)]
     pub socket: Option<String>,
     /// The file its output is recorded in.
     #[serde(default)]
     pub recording: Option<String>,
-    /// Whether this host knows [`HostRequest::Answer`]; older ones do not even refuse it.
+    /// Whether this host supports [`HostRequest::Answer`]; older hosts do not even refuse it.
     #[serde(default)]
     pub answers: bool,
-    /// The agent's own id of the session, from a host that runs the session itself: our own agent, which says what it
-    /// does, and has no screen.
+    /// The agent's own id of the session, from a host that runs the session itself. This is our own agent, which
+    /// reports its work and has no screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The commands ([`SessionCommand::name`]) that this host takes for its session; none from a host with a terminal,
-    /// into which one types.
+    /// The commands ([`SessionCommand::name`]) that this host accepts for its session; none from a host with a
+    /// terminal, which accepts typed input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takes: Vec<String>,
-    /// Whether this host knows [`HostRequest::Grid`], and what goes with it.
+    /// Whether this host supports [`HostRequest::Grid`] and the related requests.
     #[serde(default)]
     pub draws: bool,
 }

@@ -45,7 +45,7 @@ const HEAD_BYTES: u64 = 16 << 10;
 
 /// Answer to a request that this version does not know.
 const NOT_UNDERSTOOD: &str =
-    "the run was started by another version of capture, which does not know this request; start the run again";
+    "the run was started by another version of capture, which does not support this request; start the run again";
 
 /// The field that every request contains.
 #[derive(Deserialize)]

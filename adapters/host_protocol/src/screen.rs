@@ -34,15 +34,15 @@ pub struct Picture {
     pub cursor: Option<(u16, u16)>,
     /// The title (OSC 0, 2).
     pub title: Option<String>,
-    /// The state the program tells itself (OSC 7501), without its texts: `state=working:app=codex`.
+    /// The state that the program itself reports (OSC 7501), without its texts: `state=working:app=codex`.
     #[serde(default)]
     pub agent_state: Option<String>,
     /// Whether the alternate screen is shown.
     pub alternate: bool,
-    /// When bytes came last.
+    /// When the last bytes arrived.
     pub at: Timestamp,
     /// Bytes that were not parsed since the screen was last redrawn: it may be wrong.
     pub skipped_bytes: u64,
-    /// What is claimed now.
+    /// The current claim.
     pub claim: Option<ScreenClaim>,
 }

@@ -205,7 +205,7 @@ impl PriceFile {
                 let from_day = step.from.as_ref().map_or(Ok(i64::MIN), |from| day_of(from, text))?;
                 if steps.last().is_some_and(|last: &PriceStep| last.from_day >= from_day) {
                     let line = step.from.as_ref().map_or(line, |from| line_of(from, text));
-                    return Err(PriceError { line, reason: "prices must be in the order of their dates".into() });
+                    return Err(PriceError { line, reason: "prices must be sorted by date".into() });
                 }
                 let above = match &step.above {
                     Some(above) => Some((above.tokens, rates!(above, text))),

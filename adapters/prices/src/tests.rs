@@ -130,7 +130,7 @@ fn price_file_errors_name_the_line() {
         (format!("{model}[[model.price]]\ninput = nan\noutput = 1\n"), "line 4: expected US dollars"),
         (format!("{model}[[model.price]]\nfrom = \"soon\"\ninput = 1\noutput = 1\n"), "line 4: expected a date"),
         (format!("{model}{price}{model}{price}"), "line 7: `a` has prices already, on line 2"),
-        (format!("{model}{price}{price}"), "line 2: prices must be in the order of their dates"),
+        (format!("{model}{price}{price}"), "line 2: prices must be sorted by date"),
         (format!("{model}{price}[model"), "line 6: "),
     ] {
         let error = Prices::default().with(&text).unwrap_err().to_string();

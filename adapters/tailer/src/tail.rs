@@ -5,10 +5,10 @@
 //! [`crate::collect`] decides when.
 //!
 //! A file that only grows is read from the offset on, in whole lines. Before the bytes of a read are used, the file is
-//! compared with earlier reads: (device, inode), the first 4096 bytes, and the 64 bytes before the offset, before and
-//! after the read. If they differ, the path has a new generation and is read from 0; repeated records are harmless,
-//! because events have identities. A change in place outside both windows that does not shorten the file is not
-//! noticed: only reading everything again could detect it.
+//! compared with earlier reads: (device, inode), the first 4096 bytes, and the 64 bytes before two offsets: the one
+//! where the read began and the one where it ended. If they differ, the path has a new generation and is read from 0;
+//! repeated records are harmless, because events have identities. A change in place outside both windows that does not
+//! shorten the file is not noticed: only reading everything again could detect it.
 //!
 //! See [`disk`] for how files are opened, `lines` for lines of any length, `whole` for files that are rewritten instead
 //! of appended to, `rows` for databases.

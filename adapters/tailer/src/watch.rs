@@ -44,7 +44,7 @@ impl std::fmt::Display for Mode {
 
 const NO_WATCHES: &str = "no inotify watches left (fs.inotify.max_user_watches)";
 const NO_INSTANCES: &str = "no inotify instances or files left (fs.inotify.max_user_instances, ulimit -n)";
-const NO_WATCHER: &str = "this system does not report changes of files";
+const NO_WATCHER: &str = "this system does not report file changes";
 const SWITCHED_OFF: &str = "watching is switched off";
 
 /// The watched directories.

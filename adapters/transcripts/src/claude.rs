@@ -20,7 +20,7 @@ pub enum FileKind {
     /// `projects/<folder>/<session>/subagents/agent-<id>.jsonl`, also deeper (`subagents/workflows/<id>/…`), and in 2.0.x
     /// `projects/<folder>/agent-<id>.jsonl`
     Subagent,
-    /// `projects/<folder>/<session>/subagents/agent-<id>.meta.json`, also deeper
+    /// `projects/<folder>/<session>/subagents/agent-<id>.meta.json`, also in subdirectories of `subagents`
     SubagentMeta,
     /// `sessions/<pid>.json`
     Registry,

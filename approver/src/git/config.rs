@@ -175,7 +175,7 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
         }
         FileContent::Bytes(bytes) => {
             let own = pointed(&bytes, "gitdir: ", top).and_then(|path| facts.canonical(&path));
-            let own = own.ok_or("Cannot tell where the repository is.")?;
+            let own = own.ok_or("capture cannot determine where the repository is.")?;
             files.push(own.join("config.worktree"));
             no_links(&own, facts)?;
             let common = worktree(&own, &dot_git, facts)?;

@@ -48,7 +48,9 @@ impl Operands {
             let is_path = !asked.dashes && (word.contains('*') || here > 0 || !found.paths.is_empty());
             if is_path {
                 if here > 0 && here < working_dir.bases.len() {
-                    return Err(format!("It is not known whether `{word}` is a file where git would run."));
+                    return Err(format!(
+                        "capture cannot determine whether `{word}` is a file in the directory in which git would run."
+                    ));
                 }
                 found.paths.push(word.clone());
                 continue;

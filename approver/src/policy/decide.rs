@@ -53,7 +53,7 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
         let known = working_dir.clone().and_then(|working_dir| read_only::judge(command, context, &working_dir, facts));
         let work = match working_dir {
             Ok(working_dir) if everyday => develop::judge(command, &known, context, working_dir, facts),
-            Ok(_) => Err("No rule covers everyday work.".to_owned()),
+            Ok(_) => Err("No rule of the policy covers the kinds of commands `build` and `change`.".to_owned()),
             Err(why) => Err(why.clone()),
         };
         // The paths were resolved before any command of the line ran.
@@ -86,7 +86,7 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
 }
 
 /// The reason why a command is unknown if it names paths after a command that moves files.
-const MOVED: &str = "An earlier command of the line moves files, so that its paths may lead elsewhere.";
+const MOVED: &str = "An earlier command of the line moves files, so the paths of this command may lead elsewhere.";
 
 /// Checks that the shell around a line is a program outside the workspace.
 fn wrapped(line: &CommandLine, working_dir: &Result<WorkingDir, String>, facts: &dyn Facts) -> Result<(), String> {
@@ -115,7 +115,7 @@ fn places(
     walk.places
 }
 
-const NOT_FOLLOWED: &str = "This `cd` is not followed.";
+const NOT_FOLLOWED: &str = "capture does not follow this `cd`.";
 
 /// Whether a command changes the directory in another way than `cd DIR`.
 fn moves_oddly(command: &SimpleCommand) -> bool {
@@ -195,7 +195,7 @@ impl PlaceWalk<'_> {
         }
         let moved = place.clone().and_then(|place| {
             let [_, dir] = command.words.as_slice() else {
-                return Err("`cd` is only understood with exactly one directory.".to_owned());
+                return Err("capture can check `cd` only with exactly one directory.".to_owned());
             };
             let context = LineContext { line: self.line, places: &self.places };
             let mut moved = place.clone();

@@ -43,9 +43,9 @@ impl Preset {
             Self::AskEverything => "allows nothing; you decide every request",
             Self::Denials => "allows nothing, and denies actions that no agent should take without you",
             Self::ReadOnly => "allows actions that only read the workspace, except secrets",
-            Self::WorkspaceEdits => "allows everything in `read-only`, and edits of workspace files",
+            Self::WorkspaceEdits => "allows all of `read-only`, plus edits of workspace files",
             Self::Develop => {
-                "allows everything in `workspace-edits`, and builds, tests and commits, which run the repository's code"
+                "allows all of `workspace-edits`, plus builds, tests and commits, which run the repository's code"
             }
         }
     }

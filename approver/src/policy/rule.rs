@@ -187,7 +187,7 @@ impl PolicyRule {
         let other = || Err("The rule is for another directory.".to_owned());
         if self.decision == Verdict::Allow {
             if !request.cwd_is_certain {
-                return Err("The working directory is not known for certain.".into());
+                return Err("capture is not certain of the working directory.".into());
             }
             let real = match working_dir {
                 Some(Ok(working_dir)) => working_dir.runs_in().is_some_and(|dir| {
@@ -222,7 +222,7 @@ impl PolicyRule {
                 if let Some(wanted) = self.known.and_then(KnownSafe::work) {
                     let work = work.map_err(str::to_owned)?;
                     if work.work != wanted {
-                        return Err("The command does another kind of work.".into());
+                        return Err("The rule is for another kind of command.".into());
                     }
                     if work.rewrite.is_some() && !request.takes_rewrite {
                         return Err(NO_REWRITE.into());
@@ -241,7 +241,8 @@ impl PolicyRule {
                     }
                     if !command.takes_pipe_for_data() {
                         return Err(
-                            "It reads what other commands write and may run it; a rule names only its words.".into()
+                            "The command may run what other commands print; a rule covers only the command itself."
+                                .into(),
                         );
                     }
                     if !pattern.allows(&command.texts()) {
@@ -270,7 +271,7 @@ impl PolicyRule {
                 if let Some(domain) = &self.domain {
                     let url = request.url.as_deref().ok_or("The request names no URL.")?;
                     if !is_at(url, domain) {
-                        return Err("The URL is for another host, or not plain https.".into());
+                        return Err("The URL is for another host, or is not plain https.".into());
                     }
                 }
             }
@@ -332,7 +333,7 @@ impl PolicyRule {
                 }
             };
             if !found {
-                return Err("It shows no sign of this danger.".into());
+                return Err("The request shows no sign of this danger.".into());
             }
         }
         if let Some(globs) = &self.paths {
@@ -399,7 +400,7 @@ fn runs(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) ->
         return Ok(());
     }
     if command.words.iter().any(|word| word.zsh) {
-        return Err("zsh may read one of its words as a pattern.".into());
+        return Err("zsh may read one of the words of the command as a pattern.".into());
     }
     tools::resolved(first, working_dir, facts)
 }

@@ -87,7 +87,7 @@ fn parse(text: &str) -> Result<CommandLine, String> {
         return Err("The command line is empty.".into());
     }
     if !reader.documents.is_empty() {
-        return Err("A here-document is not understood.".into());
+        return Err("capture cannot parse a here-document.".into());
     }
     Ok(CommandLine { commands: reader.commands, tree: LineNode::List(all), wrapper: None })
 }
@@ -116,7 +116,7 @@ impl Values for LineReader {
             "PWD" => Ok(Value::Directory),
             // Their values reveal no secrets.
             _ if quoted && environment::is_told(name) => Ok(Value::Unknown),
-            _ => Err(format!("The command line has a variable whose value is not known (`{name}`).")),
+            _ => Err(format!("The command line has a variable whose value capture cannot determine (`{name}`).")),
         }
     }
 
@@ -149,7 +149,7 @@ impl Values for LineReader {
             LineNode::Text(_) | LineNode::List(_) | LineNode::Group { .. } => false,
         };
         if !simple {
-            return Err("The command line has a substitution that is more than a pipe of commands.".into());
+            return Err("The command line has a substitution that is not a single pipeline.".into());
         }
         let all: Vec<usize> = (first..self.commands.len()).collect();
         // Unquoted, the words of the output would be expanded as patterns of file names. The output of these commands
@@ -172,11 +172,7 @@ impl LineReader {
     /// A word that is a plain text.
     fn text(&mut self, word: &ast::Word) -> Result<ShellWord, String> {
         let word = self.word(word)?;
-        if word.is_exact() && !word.zsh {
-            Ok(word)
-        } else {
-            Err(format!("The word `{}` is not a plain one.", word.raw))
-        }
+        if word.is_exact() && !word.zsh { Ok(word) } else { Err(format!("The word `{}` is not plain text.", word.raw)) }
     }
 
     fn list(&mut self, list: &[ast::CompoundListItem], all: &mut Vec<(LineNode, Separator)>) -> Result<(), String> {
@@ -239,7 +235,7 @@ impl LineReader {
             return Err(format!("The variable `{name}` may change what runs."));
         }
         if !self.assigned.insert(name.to_owned()) {
-            return Err(format!("The variable `{name}` is given more than one value."));
+            return Err(format!("The variable `{name}` is assigned more than once."));
         }
         self.variables.insert(name.to_owned(), value);
         Ok(())
@@ -586,25 +582,25 @@ impl LineReader {
         let (ast::AssignmentName::VariableName(name), ast::AssignmentValue::Scalar(word), false) =
             (&assignment.name, &assignment.value, assignment.append)
         else {
-            return Err("The command line has an assignment to more than a variable.".into());
+            return Err("The command line has an assignment that is not of the form `NAME=VALUE`.".into());
         };
         let value = self.word(word)?;
         if value.glob || value.zsh {
-            return Err(format!("The value of the variable `{name}` is not a plain one."));
+            return Err(format!("The value of the variable `{name}` may be read as a pattern."));
         }
         Ok(Assignment { name: name.clone(), value })
     }
 
     fn redirect(&mut self, redirect: &ast::IoRedirect, simple: &mut SimpleCommand) -> Result<(), String> {
         use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect as Io};
-        let odd = || Err("The command line has a redirection that is not understood.".to_owned());
+        let odd = || Err("capture cannot parse a redirection of the command line.".to_owned());
         match redirect {
             Io::File(None | Some(0), Kind::Read, Target::Filename(word)) => {
                 let Ok(word) = self.text(word) else {
-                    return Err("The command line reads input from a file that is not named plainly.".into());
+                    return Err("capture cannot check from which file the command line reads input.".into());
                 };
                 if simple.input.is_some() || simple.document || word.text.is_empty() {
-                    return Err("The command line reads input from a file that is not named plainly.".into());
+                    return Err("capture cannot check from which file the command line reads input.".into());
                 }
                 simple.input = Some(word);
             }
@@ -641,14 +637,14 @@ impl LineReader {
             Io::HereDocument(None | Some(0), document) => {
                 // The scan and the parser must agree on the end of the document.
                 if simple.input.is_some() || self.documents.pop_front().as_ref() != Some(&document.doc.value) {
-                    return Err("A here-document is not understood.".into());
+                    return Err("capture cannot parse a here-document.".into());
                 }
                 simple.document = true;
             }
             Io::HereString(None | Some(0), word) => {
                 let word = self.word(word)?;
                 if simple.input.is_some() || !word.is_exact() {
-                    return Err("The command line has a here-string that is not a plain text.".into());
+                    return Err("The command line has a here-string that is not plain text.".into());
                 }
                 simple.document = true;
             }

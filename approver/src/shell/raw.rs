@@ -43,7 +43,7 @@ pub(super) fn check(text: &str) -> Result<CleanText, String> {
     };
     scan.list(false)?;
     if !scan.waiting.is_empty() {
-        return refuse("a here-document without its end");
+        return refuse("a here-document without its end marker");
     }
     let text = String::from_utf8(scan.out).map_err(|_| "The command line is not text.")?;
     Ok(CleanText { text, documents: scan.documents })
@@ -202,7 +202,7 @@ impl CharScan<'_> {
                 let body = self.rest.iter().skip(1).take_while(|byte| is_name(**byte)).count();
                 let plain = body > 0 && !self.rest[1].is_ascii_digit() && self.rest.get(body + 1) == Some(&b'}');
                 if !plain {
-                    return refuse("an expansion that is more than a variable");
+                    return refuse("an expansion other than a plain variable");
                 }
                 (0..body + 2).for_each(|_| self.take());
             }
@@ -244,7 +244,7 @@ impl CharScan<'_> {
             self.take();
         }
         if quote.is_some_and(|quote| self.peek() != quote) || end.is_empty() {
-            return refuse("a here-document whose end is not named plainly");
+            return refuse("a here-document with an unusual end marker");
         }
         if quote.is_some() {
             self.take();
@@ -259,7 +259,7 @@ impl CharScan<'_> {
             let mut body = Vec::new();
             loop {
                 if self.rest.is_empty() {
-                    return refuse("a here-document without its end");
+                    return refuse("a here-document without its end marker");
                 }
                 let length = self.rest.iter().position(|byte| *byte == b'\n').map_or(self.rest.len(), |at| at + 1);
                 let (line, rest) = self.rest.split_at(length);
@@ -333,7 +333,7 @@ impl CharScan<'_> {
             b'#' => refuse("an unquoted `#`"),
             b'<' => match self.peek() {
                 b'(' => refuse("a process substitution"),
-                b'&' | b'>' | b'|' | b';' => refuse("input from elsewhere"),
+                b'&' | b'>' | b'|' | b';' => refuse("an unusual input redirection"),
                 _ if begins || self.before.is_ascii_alphabetic() => Ok(()),
                 _ => refuse("input from a file"),
             },

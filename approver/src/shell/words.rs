@@ -27,19 +27,19 @@ pub(super) trait Values {
 /// # Errors
 /// A sentence that names the unsupported piece.
 pub(super) fn unquote(raw: &str, options: &ParserOptions, values: &mut dyn Values) -> Result<ShellWord, String> {
-    let pieces = parse(raw, options).map_err(|_| format!("The word `{raw}` is not understood."))?;
+    let pieces = parse(raw, options).map_err(|_| format!("capture cannot parse the word `{raw}`."))?;
     let mut word = ShellWord { bare: true, raw: raw.to_owned(), ..ShellWord::default() };
     let mut end = 0;
     for WordPieceWithSource { piece, start_index, end_index } in pieces {
         if start_index != end {
-            return Err(format!("The word `{raw}` is not understood."));
+            return Err(format!("capture cannot parse the word `{raw}`."));
         }
         end = end_index;
         take(&piece, &mut word, values)?;
     }
     // The pieces must cover every character of the word.
     if end != raw.chars().count() {
-        return Err(format!("The word `{raw}` is not understood."));
+        return Err(format!("capture cannot parse the word `{raw}`."));
     }
     if word.glob && (!is_glob(raw) || word.parts.iter().any(|part| matches!(part, WordPart::Value { .. }))) {
         return Err("The command line has a pattern of file names.".into());
@@ -143,7 +143,7 @@ fn expansion(expression: &ParameterExpr, quoted: bool, values: &mut dyn Values) 
             parameter: Parameter::Special(SpecialParameter::LastExitStatus),
             indirect: false,
         } => Ok(Value::Unknown),
-        _ => Err("The command line has an expansion that is more than a variable.".into()),
+        _ => Err("The command line has an expansion other than a plain variable.".into()),
     }
 }
 
@@ -167,7 +167,7 @@ const fn is_plain(c: char) -> bool {
 fn escaped(sequence: &str) -> Result<&str, String> {
     let rest = sequence.strip_prefix('\\').unwrap_or_default();
     let one = rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-    if one { Ok(rest) } else { Err("The command line has an escape that is not understood.".into()) }
+    if one { Ok(rest) } else { Err("capture cannot parse an escape sequence of the command line.".into()) }
 }
 
 /// Text in double quotes: a backslash before a plain character is literal, a `$` only at the end.

@@ -45,7 +45,7 @@ pub(super) fn judge(
         },
         Grammar::Cd => match words {
             [dir] if !dir.starts_with('-') && !dir.is_empty() => read(dir),
-            _ => Err("`cd` is only understood with exactly one directory.".into()),
+            _ => Err("capture can check `cd` only with exactly one directory.".into()),
         },
     }
 }

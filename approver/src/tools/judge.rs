@@ -41,7 +41,7 @@ pub(crate) fn judge(
     let name = first.text.as_str();
     let Some(tool) = tool(name) else { return Err(format!("`{name}` is not known to be read-only.")) };
     if !first.bare {
-        return Err(format!("`{name}` is not written plainly."));
+        return Err(format!("The program name `{name}` is quoted, escaped or expanded."));
     }
     if !tool.builtin {
         resolved(first, working_dir, facts)?;
@@ -59,7 +59,7 @@ pub(crate) fn judge(
     };
     if let Some(at) = words.iter().position(|word| word.unknown).filter(|_| !takes_any_text(tool, name, words)) {
         return Err(format!(
-            "The value of `{}` is not known, so the effect of `{name}` is not known either.",
+            "capture cannot determine the value of `{}`, and therefore the effect of `{name}`.",
             words[at].text
         ));
     }
@@ -309,7 +309,7 @@ impl ArgumentReader<'_> {
         }
         if let Some(grammar) = tool.grammar {
             if words.iter().any(|word| word.contains(LISTED) && *word != LISTED) {
-                return Err(format!("`{}` would not treat the name of a file as a file.", self.name));
+                return Err(format!("`{}` would not read the inserted file name as a path.", self.name));
             }
             return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ()))
                 .map(|()| ParsedArguments::default());
@@ -349,7 +349,7 @@ impl ArgumentReader<'_> {
     fn runs_itself(&self, tool: &Tool) -> Result<(), String> {
         let shim = !tool.builtin && !self.working_dir.certain && is_shim(&self.facts.program(self.name));
         if (shim || !tool.unless.is_empty()) && !self.working_dir.certain {
-            return Err(format!("The directory `{}` would run in is not known.", self.name));
+            return Err(format!("capture cannot determine the directory in which `{}` would run.", self.name));
         }
         if tool.unless.is_empty() {
             return Ok(());
@@ -395,7 +395,7 @@ impl ArgumentReader<'_> {
             return self.read_listed().map_err(Some);
         }
         if value.contains(LISTED) {
-            return Err(Some(format!("`{}` would not treat the name of a file as a file.", self.name)));
+            return Err(Some(format!("`{}` would not read the inserted file name as a path.", self.name)));
         }
         if sort.accepts(value) { Ok(Vec::new()) } else { Err(None) }
     }
@@ -431,7 +431,7 @@ impl ArgumentReader<'_> {
                 });
                 match super::scripts::is_branch(value) && !is_path {
                     true => Ok(Vec::new()),
-                    false => Err(format!("`{value}` may be a path, whose changes would be lost.")),
+                    false => Err(format!("`{value}` may be a path, and uncommitted changes there would be lost.")),
                 }
             }
             _ => return None,

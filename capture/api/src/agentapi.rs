@@ -6,20 +6,20 @@ use events::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether the agent works.
+/// Whether the agent is working.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentApiState {
-    /// It works.
+    /// The agent is working.
     Running,
-    /// It waits for input.
+    /// The agent waits for input.
     Stable,
 }
 
-/// How the agent is.
+/// The status of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentApiStatus {
-    /// Whether it works.
+    /// Whether the agent is working.
     pub status: AgentApiState,
     /// The agent.
     pub agent_type: String,
@@ -27,43 +27,43 @@ pub struct AgentApiStatus {
     pub transport: String,
 }
 
-/// Who said something.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentApiRole {
-    /// What was asked of the agent.
+    /// The author of a prompt.
     User,
-    /// What the agent said.
+    /// The agent.
     Agent,
 }
 
 /// A message of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentApiMessage {
-    /// Its place in the conversation: later messages have larger ids.
+    /// Its position in the conversation; later messages have larger ids.
     pub id: u64,
     /// Its text.
     pub content: String,
-    /// Who said it.
+    /// Its author.
     pub role: AgentApiRole,
-    /// When.
+    /// When it was written.
     pub time: Timestamp,
 }
 
 /// The messages of the conversation, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentApiMessages {
-    /// The messages; of a long conversation the last 1,000.
+    /// The messages; at most the last 1,000 of a conversation.
     pub messages: Vec<AgentApiMessage>,
 }
 
-/// What a message to the agent is.
+/// The kind of a message to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentApiInputKind {
     /// A prompt: it is typed and submitted.
     User,
-    /// Characters for the terminal, as they are.
+    /// Characters to type into the terminal unchanged.
     Raw,
 }
 
@@ -73,7 +73,7 @@ pub enum AgentApiInputKind {
 pub struct AgentApiInput {
     /// The text.
     pub content: String,
-    /// What it is.
+    /// Its kind.
     #[serde(rename = "type")]
     pub kind: AgentApiInputKind,
 }

@@ -17,7 +17,7 @@ pub struct ApprovalsQuery {
     pub state: Option<ApprovalState>,
     /// Only approvals of this session; any of its ids.
     pub session: Option<String>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,
     /// Approvals on a page (default 100, at most 1000).
     pub limit: Option<Limit>,
@@ -42,63 +42,65 @@ pub struct ApprovalView {
     /// The approval.
     #[serde(flatten)]
     pub approval: Approval,
-    /// How a decision made here would reach the agent; absent when it cannot.
+    /// How a decision made through capture would reach the agent; absent if it would not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<DecidedVia>,
-    /// Why no decision made here would reach the agent, and what to do instead.
+    /// Why a decision made through capture would not reach the agent, and what to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswerable: Option<String>,
-    /// Why it can be denied here but not allowed, and what to do instead.
+    /// Why capture can deny the request but not allow it, and what to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cannot_allow: Option<String>,
     /// The files the command would run or change, as they were when it was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileView>,
-    /// Whether it may run or change files that are not listed.
+    /// Whether the command may run or change more files than `files` lists.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_files: bool,
-    /// Whether it can be allowed for the rest of the session (`scope: "session"`): a repetition can be recognized.
+    /// Whether it can be allowed for the rest of the session (`scope: "session"`), because capture can recognize a
+    /// repetition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeatable: bool,
-    /// What the user's policy says.
+    /// The decision of the user's policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyView>,
-    /// Why it deserves a second look while it is pending, by a heuristic over its words; absent when no sign of danger is
-    /// known, which does not make it harmless.
+    /// Why a heuristic over its words considers the pending request risky. If absent, the heuristic found no sign of
+    /// danger; the request may still do harm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<String>,
-    /// A rule that would allow exactly this from now on.
+    /// A rule that would allow exactly this request from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_rule: Option<String>,
-    /// Names what the request says: a decision that repeats it is refused when the request says something else by then.
+    /// Identifies the content of the request. A decision that includes this value is refused if the content has changed
+    /// since.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub revision: String,
-    /// The other pending requests of the same agent for the same tool, input and directory. Lists leave it out.
+    /// The other pending requests of the same agent for the same tool, input and directory. Omitted in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub same_as: Vec<ApprovalId>,
 }
 
-/// A file as it was.
+/// A file, as it was when the request was made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct FileView {
     /// Its path.
     pub path: String,
-    /// Its size, bytes; absent when there was none.
+    /// Its size, bytes; absent if the file did not exist or could not be opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// The BLAKE3 hash of its content, hexadecimal; absent when it could not be read or is too large.
+    /// The BLAKE3 hash of its content, hexadecimal; absent if it could not be read or is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
 
-/// What the user's policy says about an approval.
+/// The decision of the user's policy about an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyView {
     /// Its decision.
     pub decision: PolicyDecision,
     /// The rule that decided.
     pub rule: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -120,29 +122,30 @@ pub enum PolicyDecision {
 pub struct DecisionRequest {
     /// `allow` or `deny`.
     pub decision: Verdict,
-    /// The reason that the agent gets when it is denied.
+    /// The reason given to the agent if the request is denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// `once` (default), or `session` for the same request again in the same session.
+    /// `once` (default), or `session`, which also covers repetitions of the request in the same session.
     #[serde(default)]
     pub scope: DecisionScope,
     /// The answers to questions, by question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<BTreeMap<String, String>>,
-    /// The `revision` of the request that was shown; 409 when the request says something else by now.
+    /// The `revision` of the request as it was shown to the person. If the request has changed since, the answer is
+    /// 409.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// Also saves the `suggested_rule` in the policy, which allows the same from now on. Needs `revision` and the scope
-    /// `admin`: a device has to be raised.
+    /// Also saves the `suggested_rule` in the policy, which allows such requests from now on. Requires `revision` and
+    /// the scope `admin`; a device must be elevated first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rule: bool,
 }
 
-/// A button of a message was pressed.
+/// The press of a button in a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ButtonPressed {
-    /// The token of the button: it allows one request once or denies it, and is good once.
+    /// The single-use token of the button. It allows one request once, or denies it.
     pub token: String,
 }
 
@@ -155,15 +158,15 @@ pub struct ButtonAnswer {
     pub state: ApprovalState,
 }
 
-/// Who decided a request before, in the `details` of a 409.
+/// The earlier decision about a request, in the `details` of a 409.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecidedBefore {
     /// The state of the request.
     pub state: ApprovalState,
-    /// Who decided; absent when it was answered in the agent.
+    /// Who decided; absent if the request was answered in the agent itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<DecidedBy>,
-    /// The name of the paired device on which a person decided; absent when it was none.
+    /// The name of the paired device on which a person decided; absent if it was not a paired device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// How the decision reached the agent.
@@ -192,13 +195,13 @@ pub enum Verdict {
     Deny,
 }
 
-/// What a decision covers.
+/// The requests that a decision covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionScope {
-    /// This request.
+    /// Only this request.
     #[default]
     Once,
-    /// The same request again in the same session, until the server stops.
+    /// This request and its repetitions in the same session, until the server stops.
     Session,
 }

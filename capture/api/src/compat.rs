@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::list::Limit;
 
-/// Whose messages.
+/// Which messages to return.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessagesQuery {
     /// The session; any of its ids.
@@ -14,7 +14,7 @@ pub struct MessagesQuery {
     /// Messages in the answer (default 100, at most 1000).
     #[serde(default)]
     pub limit: Option<Limit>,
-    /// Only messages with a sequence below this one: the page before.
+    /// Only messages with a lower sequence than this, for the previous page.
     #[serde(default)]
     pub before: Option<u64>,
 }
@@ -36,9 +36,10 @@ pub struct Message {
     pub id: EventId,
     /// `user` or `assistant`.
     pub role: String,
-    /// Its whole text; its beginning where it is too large to be stored, or the answer has 16 MiB of long texts already.
+    /// Its whole text, or only the beginning if it is too large to be stored or the answer already contains 16 MiB of
+    /// long texts.
     pub text: String,
-    /// When.
+    /// When it was written.
     pub at: Timestamp,
     /// The sequence of its event.
     pub sequence: u64,
@@ -54,7 +55,7 @@ pub struct StreamStatus {
     pub status: String,
     /// Whether the agent is at work.
     pub working: bool,
-    /// Why.
+    /// The reason for the status.
     pub reason: Option<Reason>,
 }
 

@@ -53,7 +53,7 @@ pub enum CodeScope {
     Read,
     /// Pairs a device that may also act on them.
     Control,
-    /// Raises a paired device for ten minutes; needs `device_id`.
+    /// Elevates a paired device for ten minutes. Requires `device_id`.
     Admin,
 }
 
@@ -63,20 +63,20 @@ pub enum CodeScope {
 pub struct PairingRequest {
     /// What the code is for.
     pub scope: CodeScope,
-    /// The device that a code with the scope `admin` raises.
+    /// The device to elevate; only with the scope `admin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_id: Option<String>,
     /// Whether the device connects through an SSH tunnel or a proxy of the server's own user, so that the process at
     /// the other end of its connections cannot be identified.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tunnel: bool,
-    /// Whether only a process of the server's own user on this machine can use the code: a browser that a command
-    /// opens, whose arguments other users of the machine can read.
+    /// Whether only a process of the server's own user on this machine can use the code. Set for a browser that a
+    /// command opens, because other users of the machine can read its arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub local: bool,
 }
 
-/// A code that pairs or raises a device once.
+/// A single-use code that pairs or elevates a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PairingCode {
     /// The code, as it is typed.
@@ -85,7 +85,7 @@ pub struct PairingCode {
     pub scope: CodeScope,
     /// When it expires.
     pub expires_at: Timestamp,
-    /// The page that takes it, with the code in the fragment, which browsers do not send.
+    /// The address of the page that accepts the code. The code is in the fragment, which browsers do not send.
     pub url: String,
 }
 
@@ -99,11 +99,11 @@ pub struct PairRequest {
     pub name: String,
 }
 
-/// Raises a device.
+/// Elevates a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepUpRequest {
-    /// A code with the scope `admin` that was made for this device.
+    /// A code with the scope `admin` that was created for this device.
     pub code: String,
 }
 
@@ -118,26 +118,26 @@ pub struct Device {
     pub scope: DeviceScope,
     /// When it was paired.
     pub paired_at: Timestamp,
-    /// When it was used last, to the minute.
+    /// When it was last used, to the minute.
     pub last_used_at: Timestamp,
     /// Whether it connects through a tunnel or a proxy of the server's own user.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tunnel: bool,
 }
 
-/// The device that was paired; its cookie comes with the answer.
+/// The paired device. The answer also sets its cookie.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Paired {
     /// The device.
     pub device: Device,
 }
 
-/// Who is signed in.
+/// The signed-in device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Me {
     /// The device.
     pub device: Device,
-    /// Until when it may do what needs a second code; `null` when it is not raised.
+    /// Time until which the device may use routes that need a second code; `null` if it is not elevated.
     pub elevated_until: Option<Timestamp>,
     /// The version of the server.
     pub version: String,
@@ -145,31 +145,31 @@ pub struct Me {
     pub started_at: Timestamp,
 }
 
-/// Until when a device is raised.
+/// The end of the elevation of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SteppedUp {
-    /// Until when it may do what needs a second code.
+    /// Time until which the device may use routes that need a second code.
     pub elevated_until: Timestamp,
 }
 
-/// A device in the list of all.
+/// A device in the list of paired devices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ListedDevice {
     /// The device.
     #[serde(flatten)]
     pub device: Device,
-    /// Whether it is the one that asks.
+    /// Whether it is the device that sent the request.
     pub current: bool,
 }
 
-/// The paired devices, the last used first.
+/// The paired devices, most recently used first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceList {
     /// The devices.
     pub devices: Vec<ListedDevice>,
 }
 
-/// A device whose cookie is not valid any more.
+/// A device whose cookie is no longer valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SignedOut {
     /// Its id.

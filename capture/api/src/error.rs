@@ -46,20 +46,20 @@ error_codes! {
     BadParameter = "bad_parameter", BAD_REQUEST;
     /// The body is not valid; the message says where.
     BadBody = "bad_body", BAD_REQUEST;
-    /// A token or the cookie of a device is required, or it is wrong.
+    /// The token or the cookie of a device is missing or wrong.
     Unauthorized = "unauthorized", UNAUTHORIZED;
     /// The `Host` header does not name this server.
     WrongHost = "wrong_host", FORBIDDEN;
-    /// A web page of another origin sent the request, or may have sent it: a device's changes need its own `Origin` and
-    /// the header `X-Capture: 1`.
+    /// A web page of another origin sent the request, or may have sent it. Changes by a device need the server's own
+    /// `Origin` and the header `X-Capture: 1`.
     ForeignOrigin = "foreign_origin", FORBIDDEN;
     /// A web page of another network sent the request.
     PrivateNetwork = "private_network", FORBIDDEN;
     /// The token or the device does not permit this route.
     WrongScope = "wrong_scope", FORBIDDEN;
-    /// A device needs a second code from the terminal for this.
+    /// The device needs a second code from the terminal for this route.
     StepUpRequired = "step_up_required", FORBIDDEN;
-    /// The code is not right.
+    /// The code is wrong.
     WrongCode = "wrong_code", FORBIDDEN;
     /// The caller is an agent, was started by one, or cannot be examined.
     AgentsPeer = "agents_peer", FORBIDDEN;
@@ -67,7 +67,7 @@ error_codes! {
     UnixOnly = "unix_only", FORBIDDEN;
     /// The route or the object does not exist.
     NotFound = "not_found", NOT_FOUND;
-    /// The path exists, with another method; `Allow` names it.
+    /// The path does not accept this method; `Allow` names the methods it accepts.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED;
     /// The request, or the state it waited for, did not arrive in time.
     Timeout = "timeout", REQUEST_TIMEOUT;
@@ -83,7 +83,7 @@ error_codes! {
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE;
     /// The body is not declared as JSON.
     NotJson = "not_json", UNSUPPORTED_MEDIA_TYPE;
-    /// The body is neither declared as OTLP/JSON nor as OTLP/protobuf.
+    /// The body is declared neither as OTLP/JSON nor as OTLP/protobuf.
     NotOtlp = "not_otlp", UNSUPPORTED_MEDIA_TYPE;
     /// The body has an unsupported `Content-Encoding`.
     UnknownCoding = "unknown_coding", UNSUPPORTED_MEDIA_TYPE;
@@ -93,7 +93,7 @@ error_codes! {
     WebSocketVersion = "websocket_version", UPGRADE_REQUIRED;
     /// The client sent too many wrong tokens or codes.
     TooManyWrongTokens = "too_many_wrong_tokens", TOO_MANY_REQUESTS;
-    /// The ingest queue is full; send it again later.
+    /// The ingest queue is full; send the request again later.
     Busy = "busy", TOO_MANY_REQUESTS;
     /// The server failed; its log says why.
     Internal = "internal", INTERNAL_SERVER_ERROR;
@@ -121,7 +121,7 @@ pub struct ErrorText {
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// More about it, for programs; of a request that was decided before, who decided and when.
+    /// More about the error, for programs. If a permission request was already decided: who decided, and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Value>,
 }

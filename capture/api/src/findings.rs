@@ -18,7 +18,7 @@ pub struct FindingsQuery {
     pub kind: CommaList<FindingKind>,
     /// Only findings of this session; any of its ids.
     pub session: Option<String>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,
     /// Findings on a page (default 100, at most 1000).
     pub limit: Option<Limit>,
@@ -28,11 +28,11 @@ pub struct FindingsQuery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StateFilter {
-    /// Nobody has acknowledged it.
+    /// Open, and not acknowledged.
     Open,
-    /// Somebody has.
+    /// Open, and acknowledged by a person.
     Acknowledged,
-    /// It is over.
+    /// Resolved.
     Resolved,
     /// Every state.
     All,
@@ -51,12 +51,12 @@ impl StateFilter {
     }
 }
 
-/// What needs a person, the most urgent first.
+/// The active sessions that need a person, most urgent first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttentionList {
     /// The position of the log the list reflects.
     pub as_of: u64,
-    /// The active sessions that need somebody.
+    /// The sessions and their needs.
     pub items: Vec<AttentionItem>,
 }
 

@@ -22,7 +22,7 @@ pub struct Sources {
     pub sources: Vec<SourceHealth>,
 }
 
-/// How far the reading of history is. Both numbers grow until all files are found.
+/// Progress of reading the history. Both numbers grow until all files are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadingProgress {
     /// Bytes that have been read.
@@ -41,24 +41,25 @@ impl fmt::Display for ReadingProgress {
 /// One source and how it is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceHealth {
-    /// Which: `claude transcripts`, `hooks`.
+    /// Its name: `claude transcripts`, `hooks`.
     pub name: String,
     /// Whether it is being read.
     pub active: bool,
-    /// How long it has been seen behind its newest bytes or deliveries, ms; absent where nothing is read in order.
+    /// How long the source has lagged behind its newest bytes or deliveries, ms; absent for sources that are not read
+    /// in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_ms: Option<u64>,
     /// When its last event happened.
     pub last_event_at: Option<Timestamp>,
     /// Events that the source lost.
     pub dropped: u64,
-    /// Records that were merged into the event of another one: the blocks of a message.
+    /// Records that were merged into the event of another record, such as the blocks of a message.
     pub coalesced: u64,
     /// Failures so far.
     pub errors: u64,
     /// Files it follows.
     pub files: u64,
-    /// How far the reading of history is; absent when all of it has been read, and of sources without history.
+    /// Progress of reading the history; absent once all of it has been read, and for sources without history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<ReadingProgress>,
     /// Details, in one line.

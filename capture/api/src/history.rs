@@ -16,7 +16,7 @@ use crate::list::{CommaList, Limit};
 pub struct EventsQuery {
     /// Only events with a higher sequence (default 0).
     pub after: Option<u64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<u64>,
     /// Events on a page (default 200, at most 1000).
     pub limit: Option<Limit>,
@@ -36,7 +36,7 @@ pub struct EventPage {
     /// Continues the list; `null` on the last page.
     #[serde(default)]
     pub next_cursor: Option<String>,
-    /// The sequence of the last event, for `after`.
+    /// The sequence of the last event, to pass as `after`.
     pub next_after: u64,
 }
 
@@ -49,19 +49,19 @@ pub struct TimelineQuery {
     /// Only sessions of these agents.
     #[serde(skip_serializing_if = "CommaList::is_empty")]
     pub agent: CommaList<Provider>,
-    /// Only events of these kinds. Messages, tool calls and their like are listed per session only; what failed is
-    /// here whatever its kind.
+    /// Only events of these kinds. Messages, tool calls and similar events are listed only per session, except
+    /// failures, which are listed here whatever their kind.
     #[serde(skip_serializing_if = "CommaList::is_empty")]
     pub kind: CommaList<events::Kind>,
     /// Only sessions that work in this directory or below it; an absolute path.
     pub cwd: Option<String>,
-    /// `true`: only what failed: errors, findings, failed tools.
+    /// `true`: only errors, findings, and other events with a severity of at least `warning`, such as failed tools.
     pub failures: Option<bool>,
     /// Only events of this time or later.
     pub since: Option<Timestamp>,
     /// Only events before this time.
     pub until: Option<Timestamp>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,
     /// Events on a page (default 200, at most 1000).
     pub limit: Option<Limit>,
@@ -131,9 +131,10 @@ pub(crate) const EVENT: &str = "Event";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HistoryQuery {
-    /// Only items after this one: for turns the number, for status changes the sequence of their event.
+    /// Only items after this one. For turns, pass a turn's number; for status changes, the sequence of the event that
+    /// records the change.
     pub after: Option<u64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<u64>,
     /// Items on a page (at most 1000).
     pub limit: Option<Limit>,
@@ -159,22 +160,22 @@ impl EventsQuery {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ConversationQuery {
-    /// Only items that begin behind this sequence.
+    /// Only items that begin after this sequence.
     pub after: Option<u64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<u64>,
     /// Items on a page (default 100, at most 1000).
     pub limit: Option<Limit>,
-    /// `whole`: long texts in full, up to 16 MiB on a page. Otherwise their beginnings and ends, with the hash by which
-    /// `/api/v1/texts/{hash}` has the whole.
+    /// `whole`: long texts in full, up to 16 MiB on a page. Otherwise only their beginnings and ends, with the hash
+    /// under which `/api/v1/texts/{hash}` returns the whole text.
     pub texts: Option<ConversationTexts>,
 }
 
-/// How long texts of a conversation are sent.
+/// The form in which long texts of a conversation are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConversationTexts {
-    /// Their beginnings and ends.
+    /// Only their beginnings and ends.
     #[default]
     Short,
     /// In full.
@@ -200,7 +201,7 @@ pub struct ConversationPage {
     pub next_cursor: Option<String>,
 }
 
-/// A note to go on from, as `capture handoff` prints it.
+/// A note for continuing a session's work, as printed by `capture handoff`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffNote {
     /// The note in Markdown, without secrets; times are in UTC.
@@ -218,7 +219,7 @@ pub struct TurnPage {
     /// Continues the list; `null` on the last page.
     #[serde(default)]
     pub next_cursor: Option<String>,
-    /// The number of the last turn, for `after`.
+    /// The number of the last turn, to pass as `after`.
     pub next_after: u32,
 }
 
@@ -228,13 +229,13 @@ pub struct TurnPage {
 pub struct RecentTurnsQuery {
     /// Only turns that ended at this time or later, or have no end (default: all).
     pub since: Option<Timestamp>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,
     /// Turns on a page (default 200, at most 1000).
     pub limit: Option<Limit>,
 }
 
-/// A page of turns of all sessions: those of a session stand together, in order.
+/// A page of turns of all sessions, grouped by session and in order within each session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecentTurnPage {
     /// The position of the log the page reflects.
@@ -257,17 +258,17 @@ pub struct SessionTurn {
 /// One change of a session's status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusChange {
-    /// When, by the clock of the evidence.
+    /// The time of the change, by the clock of the evidence.
     pub at: Timestamp,
-    /// When capture saw it.
+    /// When capture observed the change.
     pub observed_at: Timestamp,
     /// The state before; `null` for the first.
     pub from: Option<State>,
-    /// The state from then on.
+    /// The state after the change.
     pub to: State,
-    /// Why.
+    /// The reason for the new state.
     pub reason: Option<Reason>,
-    /// How sure capture was.
+    /// The confidence in the new state.
     pub confidence: Confidence,
     /// The source of the claim that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ pub const MAX_WAIT_MS: u64 = 3_600_000;
 pub struct DeliveryNotice {
     /// The delivery.
     pub id: DeliveryId,
-    /// Why it could not be stored: it is lost.
+    /// Why the delivery could not be stored and is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }
@@ -24,13 +24,13 @@ pub struct DeliveryNotice {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryTaken {}
 
-/// What an agent says now, before anything of it is stored.
+/// The text that an agent is writing now, before it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TextDelta {
     /// The agent.
     pub provider: Provider,
-    /// Its own id of the session.
+    /// The agent's own id of the session.
     pub session_id: String,
     /// The text, at most 16 KiB.
     pub text: String,
@@ -42,7 +42,7 @@ pub struct TextDelta {
     pub lost: u64,
 }
 
-/// The delta was taken in.
+/// The delta was accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeltaTaken {}
 
@@ -52,12 +52,12 @@ pub struct DeltaTaken {}
 pub struct HookWait {
     /// How long it waits, ms; at most an hour.
     pub wait_ms: u64,
-    /// Whether it waits for a person too, and not only for a rule.
+    /// Whether it also waits for a person, not only for a rule.
     #[serde(default)]
     pub people: bool,
-    /// The BLAKE3 hash of what the hook was called with, hexadecimal.
+    /// The BLAKE3 hash of the payload passed to the hook, hexadecimal.
     pub digest: String,
-    /// The delivery itself, when nothing else reports the request.
+    /// The delivery itself, if nothing else reports the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub whole: Option<Box<RawValue>>,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub struct McpMessage {
     /// Always `2.0`.
     pub jsonrpc: String,
-    /// What else it has, by its kind.
+    /// Its other fields, which depend on the kind of message.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }

@@ -198,7 +198,7 @@ fn good_answers(answer: AnswerKind, schemas: &mut Schemas) -> Vec<(String, Value
         AnswerKind::Json(schema) => vec![good("application/json", schema(&mut schemas.generator).to_value())],
         AnswerKind::JsonOrNothing(schema) => vec![
             good("application/json", schema(&mut schemas.generator).to_value()),
-            ("204".to_owned(), json!({ "description": "There is none." })),
+            ("204".to_owned(), json!({ "description": "There is no answer." })),
         ],
         AnswerKind::Telemetry => vec![good("application/json", json!({ "type": "object" }))],
         AnswerKind::Text(content_type) => vec![good(content_type, json!({ "type": "string" }))],

@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::list::Limit;
 
-/// Which time.
+/// The period to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OverviewQuery {
-    /// From this time on (default: 24 hours before `until`).
+    /// Start of the period, inclusive (default: 24 hours before `until`).
     pub since: Option<Timestamp>,
-    /// Before this time (default: now). At most 90 days after `since`.
+    /// End of the period, exclusive (default: now). At most 90 days after `since`.
     pub until: Option<Timestamp>,
     /// The time zone of the days, such as `Europe/Berlin` (default: that of the server).
     pub tz: Option<String>,
-    /// Lanes (default 100, at most 1000), those with the newest event first.
+    /// Sessions in `lanes` (default 100, at most 1000), most recent event first.
     pub limit: Option<Limit>,
 }
 
-/// What went on in all sessions over a time.
+/// The activity of all sessions in a period.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overview {
     /// The position of the log it reflects.
     #[serde(default)]
     pub as_of: u64,
-    /// Its beginning.
+    /// Start of the period.
     pub since: Timestamp,
-    /// Its end.
+    /// End of the period.
     pub until: Timestamp,
     /// How the time of the sessions in `lanes` was spent, by day.
     pub days: Vec<DaySplit>,
@@ -37,7 +37,7 @@ pub struct Overview {
     pub approval_waits: ApprovalWaits,
     /// How often each kind of finding began, by day.
     pub findings: Vec<DayFindings>,
-    /// The sessions and what each was doing when.
+    /// The sessions, each with its states over time.
     pub lanes: Vec<Lane>,
     /// Sessions that were left out because of `limit`.
     pub more_lanes: u64,
@@ -48,37 +48,39 @@ pub struct Overview {
 pub struct DaySplit {
     /// The day: `2026-11-23`.
     pub day: String,
-    /// The model was at work, seconds.
+    /// Seconds during which a model was working.
     pub agent_s: u64,
-    /// A tool ran, seconds.
+    /// Seconds during which a tool ran.
     pub tool_s: u64,
-    /// A person was waited for, seconds; of one wait at most the first 30 minutes, since then the person is away.
+    /// Seconds during which agents waited for a person. Of each wait, only the first 30 minutes count; after that, the
+    /// person is considered away.
     pub waiting_s: u64,
 }
 
 /// How long permission requests waited.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalWaits {
-    /// The requests by how long they waited.
+    /// The number of requests by waiting time.
     pub buckets: Vec<WaitBucket>,
-    /// Of those that a person answered, the median, seconds.
+    /// Median waiting time of the requests that a person answered, seconds.
     pub p50_s: Option<f64>,
-    /// Of those that a person answered, 90 percent waited no longer, seconds.
+    /// 90th percentile of the waiting time of the requests that a person answered, seconds.
     pub p90_s: Option<f64>,
-    /// The same by tool, the most frequent first.
+    /// Waiting times by tool, most frequent tool first.
     pub by_tool: Vec<ToolWaits>,
 }
 
-/// Requests that waited about as long.
+/// Requests with similar waiting times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitBucket {
-    /// They waited this long or less, seconds, and longer than those of the bucket before; `null` for the last.
+    /// Upper bound of the wait in this bucket, inclusive, seconds; the previous bucket's bound is the lower bound.
+    /// `null` for the last bucket.
     pub up_to_s: Option<u32>,
-    /// A person answered.
+    /// Number of requests answered by a person.
     pub person: u64,
-    /// A rule answered, or what a person allowed for the session.
+    /// Number of requests answered by a rule or by an allowance for the session.
     pub rule: u64,
-    /// Nobody answered: they expired or were withdrawn.
+    /// Number of requests that expired or were withdrawn without an answer.
     pub expired: u64,
 }
 
@@ -89,9 +91,9 @@ pub struct ToolWaits {
     pub tool: String,
     /// Requests that a person answered.
     pub count: u64,
-    /// The median, seconds.
+    /// Median waiting time, seconds.
     pub p50_s: f64,
-    /// 90 percent waited no longer, seconds.
+    /// 90th percentile of the waiting time, seconds.
     pub p90_s: f64,
 }
 
@@ -102,11 +104,11 @@ pub struct DayFindings {
     pub day: String,
     /// The kind.
     pub kind: FindingKind,
-    /// How many.
+    /// Number of findings.
     pub count: u64,
 }
 
-/// What a session was doing when.
+/// The states of a session over time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lane {
     /// The session.
@@ -117,29 +119,29 @@ pub struct Lane {
     pub title: Option<String>,
     /// Its states, one after another.
     pub segments: Vec<LaneSegment>,
-    /// What happened at a moment.
+    /// Permission requests and beginnings of findings, by time.
     pub marks: Vec<LaneMark>,
 }
 
-/// A state for a while.
+/// A period in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LaneSegment {
     /// The state.
     pub state: State,
-    /// Since when.
+    /// Start of the period.
     pub from: Timestamp,
-    /// Until when.
+    /// End of the period.
     pub until: Timestamp,
-    /// How sure that is.
+    /// The confidence in the state.
     pub confidence: Confidence,
 }
 
-/// Something that happened at a moment.
+/// A permission request, or the beginning of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LaneMark {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// What.
+    /// Its kind.
     pub kind: LaneMarkKind,
     /// The permission request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,7 +151,7 @@ pub struct LaneMark {
     pub finding: Option<FindingId>,
 }
 
-/// What happened at a moment.
+/// The kind of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneMarkKind {

@@ -15,7 +15,7 @@ pub struct PromptsQuery {
     pub state: Option<QueuedState>,
     /// Only prompts of this session; any of its ids.
     pub session: Option<String>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,
     /// Prompts on a page (default 100, at most 1000).
     pub limit: Option<Limit>,
@@ -42,7 +42,7 @@ pub struct PromptRequest {
     pub text: String,
 }
 
-/// A channel to try out.
+/// A notification channel to test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelTest {
@@ -69,7 +69,7 @@ pub struct Receipt {
     /// How many attempts were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Why it was not attempted.
+    /// Why no attempt was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

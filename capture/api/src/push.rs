@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 /// The key that a browser subscribes with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PushKey {
-    /// The public key of this server: 65 bytes, base64 in the alphabet of URLs.
+    /// The public key of this server: 65 bytes, in URL-safe base64.
     pub public_key: String,
 }
 
-/// A subscription, as a browser's `PushSubscription` gives it.
+/// A subscription, in the format of a browser's `PushSubscription`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PushSubscription {
-    /// Where the browser's push service takes messages for it.
+    /// The address at which the browser's push service accepts messages for it.
     pub endpoint: String,
     /// The browser's keys.
     pub keys: PushKeys,
@@ -30,18 +30,18 @@ pub struct PushKeys {
     pub auth: String,
 }
 
-/// The subscription of the device that asks is to end.
+/// Ends the subscription of the device that sends the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PushEnd {
-    /// Where it was sent to; the subscription of the device ends whatever this says.
+    /// The endpoint of the subscription; the device's subscription ends whatever this value is.
     #[serde(default)]
     pub endpoint: Option<String>,
 }
 
-/// Whether the device is subscribed now.
+/// The state of the device's subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PushState {
-    /// Whether it is.
+    /// Whether the device is subscribed.
     pub subscribed: bool,
 }

@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RemovalQuery {
-    /// Only say what would be removed.
+    /// Only report what would be removed.
     pub dry_run: Option<bool>,
 }
 
-/// Which sessions to remove to save space. Sessions that run are never removed.
+/// Which sessions to remove to save space. Running sessions are never removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PruneRequest {
-    /// Sessions whose last event is older, seconds.
+    /// Remove sessions whose last event is older than this, seconds.
     pub older_than_s: Option<u64>,
-    /// The oldest sessions, until the database holds at most this, bytes.
+    /// Remove the oldest sessions until the database has at most this size, bytes.
     pub larger_than_bytes: Option<u64>,
-    /// Only sessions that began in this directory or below it; without another condition all of them.
+    /// Only sessions that began in this directory or below it. Without another condition, all of them are removed.
     pub project: Option<String>,
-    /// A person has looked at the clock and it is right, although it jumped.
+    /// Confirms that a person checked the clock and it is right, although it jumped.
     pub clock_is_right: bool,
-    /// Only say what would be removed.
+    /// Only report what would be removed.
     pub dry_run: bool,
 }
 
@@ -41,30 +41,30 @@ pub struct RemovedSession {
     pub last_event_at: Timestamp,
     /// The session it is a sub-agent of.
     pub parent_session_id: Option<SessionId>,
-    /// Whether it seems to run.
+    /// Whether it seems to be running.
     pub is_running: bool,
     /// Whether its events and texts were removed before, to save space.
     pub was_pruned: bool,
-    /// Its events.
+    /// Number of its events.
     pub events: u64,
-    /// About how much the database holds of it, bytes.
+    /// Its approximate size in the database, bytes.
     pub bytes: u64,
 }
 
-/// What is removed, or would be.
+/// The data that was removed, or would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RemovalReport {
-    /// Whether nothing was removed.
+    /// Whether this is a dry run, which removes nothing.
     pub dry_run: bool,
     /// The sessions, with their sub-agents.
     pub sessions: Vec<RemovedSession>,
-    /// Their events.
+    /// Number of their events.
     pub events: u64,
-    /// About how much the database holds of them, bytes.
+    /// Their approximate size in the database, bytes.
     pub bytes: u64,
     /// Files of the data directory that are removed whole: recordings, backups, damaged databases.
     pub files: Vec<String>,
-    /// Backups elsewhere, which still hold the sessions; they are left alone.
+    /// Backups outside the data directory, which still contain the sessions and are not changed.
     pub backups_elsewhere: Vec<String>,
 }
 
@@ -102,15 +102,16 @@ impl RemovalReport {
 /// What is still to be erased, and the size of the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RetentionStatus {
-    /// Sessions that were removed, and of which something is still in the files.
+    /// Number of removed sessions of which the files still contain data.
     pub erasing: u64,
-    /// Why that cannot be done at the moment; it is tried again.
+    /// Why this data cannot be erased at the moment; the server tries again.
     pub trouble: Option<String>,
     /// The size of the database, bytes.
     pub database_bytes: u64,
-    /// What of that is in use, bytes.
+    /// The part of it that is in use, bytes.
     pub used_bytes: u64,
-    /// Why the clock of this machine is not trusted, so that nothing is removed for its age; `null` when it is.
+    /// Why capture does not trust the clock of this machine and removes no session by age; `null` if it trusts the
+    /// clock.
     pub clock: Option<String>,
 }
 

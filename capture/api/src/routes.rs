@@ -101,24 +101,24 @@ pub trait AnswerForm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoQuery {}
 
-/// Where to take up a stream.
+/// Where to resume a stream, and what it contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StreamQuery {
     /// Only these sessions, separated by commas; any of their ids.
     pub session: Option<String>,
-    /// Resume behind this position, as `Last-Event-ID` does.
+    /// Resume after this position, like the header `Last-Event-ID`.
     pub after: Option<u64>,
-    /// The epoch that position was seen in; another one gives a snapshot.
+    /// The server epoch in which that position was seen; if the epoch differs, the stream begins with a snapshot.
     pub epoch: Option<String>,
-    /// Events, and what agents say, of these sessions only, separated by commas; `none` for no events. How sessions,
-    /// approvals and findings stand is sent of all. Not together with `session`.
+    /// Sends events and deltas only for these sessions, separated by commas; `none` sends no events. Changes of
+    /// sessions, approvals and findings are still sent for all sessions. Cannot be combined with `session`.
     pub events: Option<String>,
-    /// Collect frames for up to this time and send them together, ms, up to 1,000. Of several statuses of a session
-    /// only the last is sent.
+    /// Collect frames for up to this time and send them together, ms, up to 1,000. If a session has several statuses in
+    /// this time, only the last one is sent.
     pub batch_ms: Option<u64>,
-    /// `gzip` compresses the stream. Over a WebSocket only, which then sends binary messages: pieces of one gzip stream
-    /// whose text has one JSON message a line.
+    /// `gzip` compresses the stream. Only for WebSockets. Messages are then binary: pieces of one gzip stream whose
+    /// text has one JSON message per line.
     pub compress: Option<String>,
 }
 

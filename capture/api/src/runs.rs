@@ -31,7 +31,7 @@ pub struct Run {
     /// What its terminal host reported about it.
     #[serde(flatten)]
     pub hello: Hello,
-    /// Whether it runs.
+    /// Its state.
     pub state: RunState,
     /// Its exit code.
     pub exit_code: Option<i32>,
@@ -50,21 +50,21 @@ pub struct Run {
 /// The recording of a run's terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordingInfo {
-    /// When its first output came.
+    /// When its first output was written.
     pub started_at: Timestamp,
-    /// How much there is to play, ms; grows while it is written.
+    /// Playable length, ms; grows while the run is being recorded.
     pub duration_ms: u64,
-    /// Whether nothing more is written to it.
+    /// Whether the recording is complete.
     pub ended: bool,
-    /// Time at its beginning that made room for what came later, ms; 0 when that is not known any more.
+    /// Length of the part dropped from its beginning to make room, ms; 0 if this is no longer known.
     pub dropped_ms: u64,
 }
 
-/// Which frames of a recording.
+/// Which frames of a recording to return.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedFramesQuery {
-    /// The time of the first one, ms from the beginning; 0 by default.
+    /// Time of the first frame, ms from the beginning; 0 by default.
     pub from_ms: Option<u64>,
     /// Number of frames; 300 by default.
     pub limit: Option<Limit>,
@@ -80,12 +80,12 @@ pub struct RecordedFrame {
     pub screen: GridUpdate,
 }
 
-/// Frames of a recording, in order, at most 30 a second. The first one is the whole screen at the time that was asked for.
+/// Frames of a recording, in order, at most 30 a second. The first one is the whole screen at the requested time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedFrames {
     /// The frames.
     pub frames: Vec<RecordedFrame>,
-    /// Where the next ones begin, ms from the beginning; `null` at the end.
+    /// Start of the next frames, ms from the beginning; `null` at the end.
     pub next_ms: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ pub struct RecordedFrames {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Its program runs.
+    /// Its program is running.
     Running,
     /// Its program has ended.
     Exited,
@@ -110,11 +110,11 @@ pub const MAX_PROMPT_WITHIN_MS: u64 = 3_600_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// Typed once the run is at a prompt, never into a dialog or menu; a newline at its end presses Enter, one within
-    /// it makes it a paste.
+    /// Text to type once the run is at a prompt, never into a dialog or menu. A newline at its end presses Enter; text
+    /// with a newline inside is sent as a paste.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Presses Enter after the text, if it is still the same prompt.
+    /// Presses Enter after the text, if the screen still shows the same prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub submit: bool,
     /// Keys by name, pressed one after another, whatever the screen shows: `enter`, `esc`, `ctrl-c`, `up`, `y`.
@@ -126,8 +126,8 @@ pub struct Input {
     /// Types the text at once, whatever the screen shows; it may answer a dialog.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
-    /// How long the text waits for the prompt, ms (default 30000, at most 3600000); then the answer is 408, and nothing
-    /// was typed.
+    /// How long the text waits for the prompt, ms (default 30000, at most 3600000). After that, the answer is 408 and
+    /// nothing is typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
@@ -150,10 +150,10 @@ pub struct InputSent {
     pub run: RunId,
     /// Always true.
     pub sent: bool,
-    /// The position of the log before it was typed: `GET /api/v1/sessions/{id}/wait?after=` waits for what follows.
+    /// The position of the log before it was typed, to pass as `after` to `GET /api/v1/sessions/{id}/wait`.
     #[serde(default)]
     pub position: u64,
-    /// Whether it was typed without a look at the screen.
+    /// Whether it was typed without checking the screen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
 }

@@ -10,7 +10,7 @@ use crate::list::{CommaList, Limit};
 
 macro_rules! kinds {
     ($($(#[doc = $about:literal])+ $name:ident = $text:literal / $code:literal;)*) => {
-        /// What a text is.
+        /// The kind of a text.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum TextKind {
@@ -43,11 +43,11 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// What a person or another agent asked for.
+    /// A prompt of a person or another agent.
     Prompt = "prompt" / 1;
-    /// What the agent answered.
+    /// An answer of the agent.
     Answer = "answer" / 2;
-    /// What the model thought, as far as it is readable.
+    /// The readable part of the model's thinking.
     Thinking = "thinking" / 3;
     /// The input of a tool: a command, a path, a text to write.
     Call = "call" / 4;
@@ -55,17 +55,17 @@ kinds! {
     Output = "output" / 5;
     /// An error that the agent reported.
     Error = "error" / 6;
-    /// What the agent asked the user.
+    /// A question of the agent to the user.
     Question = "question" / 7;
-    /// What a conversation was compacted to.
+    /// The summary that replaced a compacted conversation.
     Summary = "summary" / 8;
     /// The title of a session.
     Title = "title" / 9;
-    /// A remark: of the agent, of the user, or a line of its screen.
+    /// A remark of the agent or the user, or a line of the agent's screen.
     Note = "note" / 10;
-    /// What an agent asked permission for, or how that was decided.
+    /// A permission request, or the decision about it.
     Approval = "approval" / 11;
-    /// What capture found: a failure, a limit, a session that is stuck.
+    /// A finding: a failure, a limit, a session that is stuck.
     Finding = "finding" / 12;
 }
 
@@ -123,7 +123,7 @@ pub struct SearchQuery {
     pub until: Option<Timestamp>,
     /// The order (default `relevance`).
     pub sort: Option<SearchSort>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,
     /// Hits on a page (default 20, at most 1000).
     pub limit: Option<Limit>,
@@ -134,9 +134,9 @@ pub struct SearchQuery {
 pub struct SearchPage {
     /// The hits.
     pub hits: Vec<SearchHit>,
-    /// How many texts match in all.
+    /// Number of texts that match.
     pub matches: u64,
-    /// More texts than `matches` may match: the matches of a phrase are counted up to 1,000.
+    /// Whether more texts than `matches` may match, because matches of a phrase are counted only up to 1,000.
     #[serde(default)]
     pub at_least: bool,
     /// The position of the log up to which texts are searchable.
@@ -159,7 +159,7 @@ pub struct SearchHit {
     pub title: Option<String>,
     /// The agent.
     pub agent: Provider,
-    /// What the text is.
+    /// The kind of the text.
     pub kind: TextKind,
     /// When it was written.
     pub at: Timestamp,
@@ -175,7 +175,7 @@ pub struct SearchHit {
     /// The number of that turn within the session, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// Where it stands in a file of the agent.
+    /// The location of its record in a file of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRange>,
     /// How well it matches; comparable within one search only.
@@ -198,9 +198,9 @@ pub struct SourceRange {
 /// A part of a text, without secrets, on one line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Snippet {
-    /// The text; `…` stands where something was left out.
+    /// The text; `…` marks omissions.
     pub text: String,
-    /// What matches: ranges of `text`, bytes, in order and without overlaps.
+    /// The matches: ranges of `text`, bytes, in order and without overlaps.
     pub highlights: Vec<[usize; 2]>,
 }
 
@@ -208,7 +208,7 @@ pub struct Snippet {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IndexState {
-    /// Everything is searchable, but for the last moments.
+    /// Everything is searchable except the last moments.
     Ready,
     /// Texts are being added.
     #[default]
@@ -217,7 +217,7 @@ pub enum IndexState {
     Paused,
 }
 
-/// The index and how far it is.
+/// The state and progress of the index.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IndexStatus {
     /// Its state.
@@ -226,7 +226,7 @@ pub struct IndexStatus {
     pub indexed: u64,
     /// The last committed position of the log.
     pub total: u64,
-    /// Searchable texts.
+    /// Number of searchable texts.
     pub texts: u64,
     /// Its size on the disk, bytes.
     pub bytes: u64,

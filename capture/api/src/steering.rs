@@ -7,25 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::runs::Input;
 
-/// Input for a session: `do` with what it needs, or, for a run with a terminal, exactly one of `text`, `keys` and
-/// `interrupt`.
+/// Input for a session: `do` with the fields of the action or, for a run with a terminal, exactly one of `text`, `keys`
+/// and `interrupt`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionInputRequest {
-    /// What to do. capture's own agent takes all of them, agents in `capture run` take `prompt` and `abort`.
+    /// The action. capture's own agent supports all actions except `compact`, agents in `capture run` only `prompt` and
+    /// `abort`.
     #[serde(rename = "do", default, skip_serializing_if = "Option::is_none")]
     pub action: Option<SessionAction>,
-    /// The text of `prompt`, `steer` and `follow_up`; without `do`, typed once the run is at a prompt: a newline at
-    /// its end presses Enter, one within it makes it a paste.
+    /// The text of `prompt`, `steer` and `follow_up`. Without `do`, the text is typed once the run is at a prompt: a
+    /// newline at its end presses Enter, and text with a newline inside is sent as a paste.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The model of `set_model`: `PROVIDER/MODEL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The limits of `limit`; they take the place of those before.
+    /// The limits of `limit`; they replace the earlier ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<SessionLimits>,
-    /// Presses Enter after the text, if it is still the same prompt.
+    /// Presses Enter after the text, if the screen still shows the same prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub submit: bool,
     /// Keys by name, pressed one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`.
@@ -42,22 +43,22 @@ pub struct SessionInputRequest {
     pub timeout_ms: Option<u64>,
 }
 
-/// What a session can be told to do.
+/// The actions that `do` can request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionAction {
     /// Begin a turn; refused while one is running.
     Prompt,
-    /// Take a message into the running turn, at the next boundary between tools and requests; without a running turn,
-    /// begin one.
+    /// Add a message to the running turn, at the next boundary between tools and requests; if no turn is running, begin
+    /// one.
     Steer,
-    /// Take a message after the turn.
+    /// Answer a message after the running turn.
     FollowUp,
     /// End the turn now.
     Abort,
     /// Stop at the next boundary.
     Pause,
-    /// Go on after a pause.
+    /// Continue after a pause.
     Resume,
     /// Compact the context; not available yet.
     Compact,
@@ -93,7 +94,7 @@ impl SessionInputRequest {
         };
         if submit || keys.is_some() || interrupt || force || timeout_ms.is_some() {
             let typing = "`submit`, `keys`, `interrupt`, `force` and `timeout_ms`";
-            return Err(format!("{typing} are for typing, without `do`"));
+            return Err(format!("{typing} cannot be combined with `do`"));
         }
         let is_text_needed = matches!(action, SessionAction::Prompt | SessionAction::Steer | SessionAction::FollowUp);
         let unused = [
@@ -102,7 +103,7 @@ impl SessionInputRequest {
             ("limits", limits.is_some() && action != SessionAction::Limit),
         ];
         if let Some((name, _)) = unused.iter().find(|(_, is_unused)| *is_unused) {
-            return Err(format!("`{name}` does not belong to this `do`"));
+            return Err(format!("`{name}` cannot be combined with this `do`"));
         }
         let text = || text.filter(|text| !text.trim().is_empty()).ok_or_else(|| "`text` is missing".to_owned());
         Ok(SessionInputKind::Command(match action {
@@ -120,22 +121,22 @@ impl SessionInputRequest {
     }
 }
 
-/// Input that was taken.
+/// Input that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionInputTaken {
     /// The run of the session.
     pub run: RunId,
     /// Always true.
     pub sent: bool,
-    /// The position of the log before it was taken: `GET /api/v1/sessions/{id}/wait?after=` waits for what follows.
+    /// The position of the log before it was accepted, to pass as `after` to `GET /api/v1/sessions/{id}/wait`.
     #[serde(default)]
     pub position: u64,
-    /// The outcome; absent for what was typed.
+    /// The outcome; absent for typed input.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CommandOutcome>,
 }
 
-/// A session to be started.
+/// A session to start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRequest {
@@ -144,7 +145,7 @@ pub struct SessionRequest {
     pub agent: Provider,
     /// The working directory; absolute.
     pub cwd: String,
-    /// A name for it; no other active run may have it.
+    /// A name for the session's run; no other active run may have this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The first prompt. Other agents than `capture` need one.
@@ -153,7 +154,7 @@ pub struct SessionRequest {
     /// The first skill; not available yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// The model of capture's own agent: `PROVIDER/MODEL`; the configured one without.
+    /// The model of capture's own agent: `PROVIDER/MODEL` (default: the configured model).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The mode of capture's own agent, `plan` or `ask` (default).
@@ -162,12 +163,12 @@ pub struct SessionRequest {
     /// The session of capture's own agent to continue: its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
-    /// How long a permission request waits for a decision, in seconds, at most 3,600; 600 without.
+    /// How long a permission request waits for a decision, seconds (default 600, at most 3,600).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_s: Option<u32>,
 }
 
-/// The modes in which a session can be started from elsewhere.
+/// The modes in which the API can start a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StartMode {
@@ -188,8 +189,8 @@ fn is_own(agent: &Provider) -> bool {
 /// A session that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartedSession {
-    /// Its id. The session of an agent that has not named it yet is merged into the one it names, and its id leads
-    /// there.
+    /// Its id. If the agent has not reported its own session id yet, this session is later merged into the agent's
+    /// session, and this id redirects to that session.
     pub session_id: SessionId,
     /// The run of its process.
     pub run_id: RunId,
@@ -221,9 +222,9 @@ mod tests {
         for (body, why) in [
             (r#"{"do":"prompt"}"#, "`text` is missing"),
             (r#"{"do":"prompt","text":" "}"#, "`text` is missing"),
-            (r#"{"do":"abort","text":"x"}"#, "`text` does not belong to this `do`"),
+            (r#"{"do":"abort","text":"x"}"#, "`text` cannot be combined with this `do`"),
             (r#"{"do":"set_model"}"#, "`model` is missing"),
-            (r#"{"do":"abort","interrupt":true}"#, "are for typing"),
+            (r#"{"do":"abort","interrupt":true}"#, "cannot be combined with `do`"),
             (r#"{"model":"a/b"}"#, "need `do`"),
         ] {
             assert!(kind(body).unwrap_err().contains(why), "{body}");

@@ -19,8 +19,8 @@ pub enum UsageBy {
     Week,
     /// A month.
     Month,
-    /// A block of five hours, as quotas of subscriptions count: it begins with the hour of its first call, and the next
-    /// one begins with the first call after five hours, or after five hours without a call.
+    /// A block of five hours, as in the quotas of subscriptions. It begins with the hour of its first call; the next
+    /// block begins with the first call after five hours, or after five hours without a call.
     Block,
     /// A directory in which sessions began.
     Project,
@@ -100,9 +100,9 @@ macro_rules! session_queries {
         #[serde(default)]
         pub struct $name {
             $($(#[$fdoc])* pub $field: $ty,)*
-            /// Only what was used or ended from this time on.
+            /// Only calls made, or turns ended, from this time on.
             pub since: Option<Timestamp>,
-            /// Only what was used or ended before this time.
+            /// Only calls made, or turns ended, before this time.
             pub until: Option<Timestamp>,
             /// Only this session; any of its ids. Its sub-agents count too.
             pub session: Option<String>,
@@ -131,12 +131,12 @@ session_queries! {
     UsageQuery {
         /// What a row stands for (default `model`).
         by: Option<UsageBy>,
-        /// Only calls of this model, by the name that the rows of `model` have.
+        /// Only calls of this model, with the name used in rows by `model`.
         model: Option<String>,
         /// The time zone of days, weeks and months, as `Europe/Berlin` (default: that of the server).
         tz: Option<String>,
     }
-    /// Which sessions to judge. The sessions with the last turns come first.
+    /// Which sessions to judge, most recent turn first.
     QualityQuery {}
 }
 
@@ -146,14 +146,14 @@ pub struct UsageSums {
     /// The tokens.
     #[serde(flatten)]
     pub tokens: Usage,
-    /// Calls of models. What an agent accounts for beside the calls in its transcripts counts as one call of a session and
-    /// a model.
+    /// Calls of models. Usage that an agent reports beyond the calls in its transcripts counts as one call per session
+    /// and model.
     pub calls: u64,
     /// What the calls with a known price cost, US dollars; `null` when no call has one.
     pub cost_usd: Option<f64>,
-    /// The part of it that agents reported themselves.
+    /// The part of `cost_usd` that agents reported themselves.
     pub reported_cost_usd: f64,
-    /// Calls whose price is not known: their cost is missing in `cost_usd`.
+    /// Calls without a known price; `cost_usd` does not include them.
     pub unpriced_calls: u64,
     /// The part of the input that a cache served, 0 to 1; `null` without input.
     pub cache_hit_rate: Option<f64>,
@@ -172,19 +172,19 @@ pub struct UsageReport {
     pub until: Option<Timestamp>,
     /// The sum.
     pub total: UsageSums,
-    /// The rows: times in order, others by cost and tokens with those of their sub-agents, the highest first.
+    /// The rows: periods in order; other rows by cost and tokens, sub-agents included, highest first.
     pub usage: Vec<UsageRow>,
-    /// Rows that were left out because of `limit`; the oldest times, or what cost least.
+    /// Number of rows omitted because of `limit`: the oldest periods, or the rows that cost least.
     pub more_rows: u64,
     /// Models whose price is not known.
     pub unpriced_models: Vec<String>,
     /// The date of the prices.
     pub prices_date: String,
-    /// The quotas, as agents reported them last.
+    /// The quotas, as last reported by agents.
     pub quotas: Vec<QuotaView>,
 }
 
-/// The tokens of a day or another time, a project, a model, a session or an agent.
+/// The tokens of a period, a project, a model, a session or an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageRow {
     /// The day, as `2026-11-23`.
@@ -208,9 +208,9 @@ pub struct UsageRow {
     /// The agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<Provider>,
-    /// The model; `null` when the agent does not tell, and in rows of anything else.
+    /// The model; `null` if the agent does not report it, and in rows by anything else.
     pub model: Option<String>,
-    /// The sums; those of a session are without its sub-agents.
+    /// The sums; those of a session exclude its sub-agents.
     #[serde(flatten)]
     pub sums: UsageSums,
     /// The sums of the session's sub-agents, which have rows of their own too.
@@ -223,43 +223,42 @@ pub struct UsageRow {
 pub struct QuotaView {
     /// The agent that reported it.
     pub provider: Provider,
-    /// The provider's name of the quota.
+    /// The provider's name for the quota.
     pub name: String,
     /// Length of its window, minutes.
     pub window_minutes: Option<u32>,
-    /// How far it was used when it was reported last, percent.
+    /// Percentage used at the last report.
     pub used_percent: f64,
-    /// When it was reported last.
+    /// Time of the last report.
     pub at: Timestamp,
     /// When its window ends.
     pub resets_at: Option<Timestamp>,
-    /// When it will be used up if it is used as in the window so far; `null` when that is after its window ends, or
-    /// cannot be told.
+    /// Time at which the quota will be used up if usage continues at the average rate of its window so far; `null` if
+    /// that is after the end of the window, or cannot be estimated.
     pub used_up_at: Option<Timestamp>,
 }
 
 /// How well work went.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quality {
-    /// Turns that are over.
+    /// Turns that have ended.
     pub turns: u64,
-    /// Those that the agent finished.
+    /// Turns that the agent finished.
     pub completed_turns: u64,
     /// Tool calls.
     pub tool_calls: u64,
     /// Tool calls that failed.
     pub failed_calls: u64,
-    /// What failed, by kind.
+    /// Number of failures, by kind.
     pub failures: BTreeMap<FailureKind, u64>,
-    /// How often a test failed, files were edited, and the same test ran again; `null` when the turns are of
-    /// a time when it was not counted.
+    /// How often a test failed, files were edited, and the same test ran again; `null` if capture did not count this
+    /// yet when the turns ran.
     pub test_fix_loops: Option<u64>,
-    /// How long turns ran, without the time they waited for an approval, ms.
+    /// Duration of the turns without the time they waited for approvals, ms.
     pub active_ms: u64,
-    /// How long the agent waited for the user, ms: for approvals, and between two turns with at most 30 minutes between
-    /// them.
+    /// How long the agent waited for the user, ms: for approvals, and in gaps of at most 30 minutes between two turns.
     pub waiting_ms: u64,
-    /// The longer times between two turns, ms.
+    /// Sum of the gaps between two turns that are longer than 30 minutes, ms.
     pub idle_ms: u64,
 }
 
@@ -293,7 +292,7 @@ pub struct ApprovalLatency {
     pub p90_ms: u64,
 }
 
-/// How well sessions went. Sub-agents count with what their parents' turns say of them.
+/// How well sessions went. A sub-agent counts only through the figures in its parent's turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QualityReport {
     /// Start of the period; `null` when it has none.

@@ -54,7 +54,12 @@ impl Actions {
             };
             if prompts && let Err(why) = self.automatic.admit(session.id, &finding.id, clock::now(), reader) {
                 let (action, what) = (rule.kind.name(), &finding.what);
-                self.inputs.send(note(session.id, format!("a rule's `{action}` was not done ({what}): {why}"))).ok();
+                self.inputs
+                    .send(note(
+                        session.id,
+                        format!("the action `{action}` of a rule was not performed ({what}): {why}"),
+                    ))
+                    .ok();
                 continue;
             }
             match (rule.kind, &rule.text) {
@@ -87,10 +92,12 @@ impl Actions {
         self.runtime.spawn(async move {
             let said = match runs.command(id, command, by).await {
                 Ok(taken) => match taken.outcome.map(|outcome| outcome.outcome) {
-                    Some(OutcomeKind::Queued) => format!("a rule's `{name}` waits for the next boundary: {what}"),
+                    Some(OutcomeKind::Queued) => {
+                        format!("the action `{name}` of a rule waits for the turn's next step: {what}")
+                    }
                     Some(OutcomeKind::Landed | OutcomeKind::Done) | None => format!("`{name}` by a rule: {what}"),
                 },
-                Err(refusal) => format!("a rule's `{name}` was not done ({what}): {refusal}"),
+                Err(refusal) => format!("the action `{name}` of a rule was not performed ({what}): {refusal}"),
             };
             inputs.send_async(note(id, said)).await.ok();
         });
@@ -107,7 +114,7 @@ impl Actions {
             let interrupt = api::runs::Input { interrupt: true, ..api::runs::Input::default() };
             let said = match runs.send_input(&RunTarget::Session(id), interrupt).await {
                 Ok(_) => format!("interrupted by a rule: {what}"),
-                Err(refusal) => format!("a rule tried to interrupt it ({what}), but {refusal}"),
+                Err(refusal) => format!("a rule tried to interrupt the agent ({what}), but {refusal}"),
             };
             inputs.send_async(note(id, said)).await.ok();
         });

@@ -50,13 +50,17 @@ impl AutomaticPrompts {
         };
         sent.retain(|sent| now.since_ms(sent.at) < PERIOD_MS);
         if sent.iter().any(|sent| sent.finding.as_ref() == Some(finding)) {
-            return Err("a rule has already sent one for this finding".into());
+            return Err("a rule has already sent a prompt for this finding".into());
         }
         if sent.iter().filter(|sent| sent.session == session).count() >= PER_SESSION {
-            return Err(format!("rules have sent {PER_SESSION} to this session within 24 hours, the maximum"));
+            return Err(format!(
+                "rules have sent {PER_SESSION} prompts to this session within 24 hours, which is the maximum"
+            ));
         }
         if sent.len() >= IN_ALL {
-            return Err(format!("rules have sent {IN_ALL} to all sessions within 24 hours, the maximum"));
+            return Err(format!(
+                "rules have sent {IN_ALL} prompts to all sessions within 24 hours, which is the maximum"
+            ));
         }
         sent.push_back(SentPrompt { session, finding: Some(finding.clone()), at: now });
         Ok(())

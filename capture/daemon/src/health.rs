@@ -146,8 +146,8 @@ impl HookPaths {
         }
         if contents.aside > 0 {
             troubles.push(format!(
-                "{} hook deliveries could not be decoded and were set aside: {dir}/*.bad (remove them when you have \
-                 looked at them)",
+                "{} hook deliveries could not be decoded and were set aside: {dir}/*.bad (remove them once you no \
+                 longer need them)",
                 contents.aside
             ));
         }

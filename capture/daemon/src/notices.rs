@@ -358,7 +358,7 @@ impl NoticeMaker {
                 open.iter().filter(fresh).for_each(|finding| self.notify(finding));
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot read findings; those from before the start are not sent")
+                tracing::warn!(%error, "cannot read findings; findings from before the start are not sent")
             }
         }
     }
@@ -404,7 +404,9 @@ impl NoticeMaker {
         let is_clickable = approval.state == ApprovalState::Pending
             && !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None);
         let tokens = is_clickable.then(|| self.parts.buttons.make(&approval.id, &revision_of(&approval), clock::now()));
-        let (allow, deny) = tokens?.inspect_err(|error| tracing::warn!(%error, "a message has no buttons")).ok()?;
+        let (allow, deny) = tokens?
+            .inspect_err(|error| tracing::warn!(%error, "cannot create buttons; the message is sent without them"))
+            .ok()?;
         // A request that a tap on a lock screen must not allow is decided where it is shown completely.
         let session = self.parts.reader.session(approval.session_id).ok().flatten();
         // The message names only the directory in which the session began.

@@ -125,7 +125,7 @@ impl Playback {
         let files = parts(first).map_err(|error| failed(first, &error))?;
         // Opening a pipe would block.
         if files.is_empty() || !files.iter().all(|file| file.is_file()) {
-            return Err(Refusal::NotFound(format!("the recording {} is gone", first.display())));
+            return Err(Refusal::NotFound(format!("the recording {} no longer exists", first.display())));
         }
         let events = JoinedReader::open(files).map_err(unreadable)?;
         let (columns, rows) = (events.header().columns, events.header().rows);

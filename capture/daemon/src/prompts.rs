@@ -168,14 +168,14 @@ impl Queue {
         prompts.reverse();
         for prompt in prompts {
             if prompt.waits() && prompt.redacted {
-                let why = "its text contained a secret, which is not stored; queue it again";
+                let why = "the prompt contained a secret, which capture does not store; queue the prompt again";
                 if let Err(error) = self.end(prompt, QueuedState::Cancelled, Some(why.into())).await {
                     tracing::warn!(%error, "cannot store that a prompt was cancelled");
                 }
             } else if prompt.waits() {
                 self.waiting.entry(prompt.session_id).or_default().push_back(prompt);
             } else {
-                let why = "capture ended while it was being typed";
+                let why = "capture ended while the prompt was being typed";
                 if let Err(error) = self.end(prompt, QueuedState::Unclear, Some(why.into())).await {
                     tracing::warn!(%error, "cannot store that the delivery of a prompt is unclear");
                 }

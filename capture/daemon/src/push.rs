@@ -41,7 +41,7 @@ impl PushSink for PushedBrowsers {
 
     fn gone(&self, endpoint: &str) {
         if let Err(error) = self.subscriptions.forget(|_, known| known == endpoint) {
-            tracing::warn!(%error, "a browser that is gone is still subscribed");
+            tracing::warn!(%error, "cannot remove the subscription of a browser that no longer exists");
         }
     }
 }

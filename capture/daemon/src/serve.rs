@@ -339,7 +339,7 @@ impl RunningService {
         let mut config = server_config(options, tokens, socket.clone());
         let (devices, problem) = Devices::open(&data.join(paths::DEVICES), Arc::new(clock::now));
         if let Some(problem) = problem {
-            tracing::error!(%problem, "no device is signed in; pair them again with `capture web pair`");
+            tracing::error!(%problem, "no device is signed in; pair the devices again with `capture web pair`");
         }
         let push =
             PushedBrowsers { subscriptions: Subscriptions::new(&data.join(paths::PUSH)), devices: devices.clone() };

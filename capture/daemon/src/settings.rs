@@ -48,7 +48,7 @@ pub fn follow(file: PathBuf, config: Config, parts: LiveParts, supervisor: &Supe
                 }
                 Err(error) => {
                     let error = format!("{error:#}");
-                    tracing::warn!(error, "the configuration is not valid; the settings before it stay in force");
+                    tracing::warn!(error, "the configuration is not valid; the previous settings stay in force");
                 }
             }
         }

@@ -163,7 +163,8 @@ impl Supervisor {
         self.0.failed.cancelled().await;
     }
 
-    /// Marks the service as started: from now on no thread or task may return. A panic counts at any time.
+    /// Marks the service as started: from now on no thread or task may return. A panic counts as a failure even before
+    /// this call.
     pub fn started(&self) {
         if self.failure().is_some() {
             return;

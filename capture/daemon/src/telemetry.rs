@@ -171,7 +171,9 @@ impl Collector for TelemetryMetrics {
                 .map(|(provider, counts)| ([("provider", provider.as_str())], ConstCounter::new(of(counts))));
             encode_family(&mut encoder, name, help, each)
         };
-        family("capture_telemetry_records", "Log records, spans and metrics agents sent.", |counts| counts.records)?;
+        family("capture_telemetry_records", "Log records, spans and metrics that agents sent.", |counts| {
+            counts.records
+        })?;
         family("capture_telemetry_rejected", "Telemetry records that were damaged or over a limit.", |counts| {
             counts.rejected
         })?;

@@ -45,7 +45,7 @@ pub(super) fn load(file: &Path) -> io::Result<Vec<Known>> {
     };
     let found: DevicesFile = serde_json::from_str(&text)?;
     if found.version != VERSION {
-        return Err(io::Error::other(format!("its format has the version {}, not {VERSION}", found.version)));
+        return Err(io::Error::other(format!("its format version is {}, not {VERSION}", found.version)));
     }
     found.devices.into_iter().map(known).collect()
 }

@@ -154,7 +154,7 @@ impl Caller {
 #[derive(Debug, thiserror::Error)]
 pub enum CodeError {
     /// A code of the scope `admin` elevates a device, and none was named.
-    #[error("a code with the scope `admin` is for a paired device: name the device (`--device`, `device_id`)")]
+    #[error("a code with the scope `admin` elevates one paired device, so pass its id (`--device`, `device_id`)")]
     NoDevice,
     /// The named device is not paired.
     #[error("no device has this id")]

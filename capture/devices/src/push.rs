@@ -108,7 +108,7 @@ pub enum PushError {
     #[error("the message is too long")]
     Long,
     /// No key could be created, or signing or encryption failed.
-    #[error("cannot make a key, or sign with it")]
+    #[error("cannot create a key or sign with it")]
     Crypto,
     /// The file cannot be read or written.
     #[error("cannot use the file of the subscriptions: {0}")]
@@ -261,7 +261,7 @@ impl Subscriptions {
         };
         let found: PushFile = serde_json::from_str(&text).map_err(io::Error::other)?;
         if found.version != VERSION {
-            return Err(io::Error::other(format!("its format has the version {}, not {VERSION}", found.version)).into());
+            return Err(io::Error::other(format!("its format version is {}, not {VERSION}", found.version)).into());
         }
         let key = BASE64.decode(&found.key).ok().and_then(ServerKey::read).ok_or(PushError::Crypto)?;
         Ok(LoadedFile { key, subscriptions: found.subscriptions })

@@ -141,7 +141,7 @@ impl Ingest {
         }
         let now = (self.clock)();
         let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
-        let words = format!("process {} runs a command that it did not run when it asked", agent.pid);
+        let words = format!("process {} runs a command that it started after its request", agent.pid);
         let signal = Signal {
             valid_until: Some(now.plus_ms(COMMAND_HOLDS_MS)),
             ..Signal::new(claim, Confidence::Medium, Some(words))

@@ -48,7 +48,7 @@ impl StoreHealth {
         if self.gone.set(why).is_ok()
             && let Some(why) = self.gone.get()
         {
-            tracing::error!("{why}: nothing is recorded any more");
+            tracing::error!("{why}: nothing more is recorded");
         }
     }
 
@@ -73,7 +73,7 @@ impl StoreHealth {
         let aside = path.parent().map(store::put_aside).unwrap_or_default();
         let aside = aside.last().map(|aside| {
             format!(
-                "the database was damaged and was rebuilt; the damaged one is {} (remove it when you have seen it)",
+                "the database was damaged and was rebuilt; the damaged one is {} (remove it when no longer needed)",
                 aside.display()
             )
         });

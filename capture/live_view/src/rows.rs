@@ -70,7 +70,7 @@ impl SessionFilter {
 }
 
 impl SessionEntry {
-    /// Its place in the order of lists.
+    /// The sort key of the session in lists.
     #[must_use]
     pub fn key(&self) -> Key {
         (Reverse(self.last_event_at), self.id)

@@ -15,7 +15,7 @@ pub(crate) struct TextPart {
     /// Length of the whole text, characters; absent if this is all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_chars: Option<usize>,
-    /// Where the text goes on, characters; pass it as `offset` to read on. Absent at the end.
+    /// Offset at which the text continues, characters; pass it as `offset` to read on. Absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<usize>,
 }

@@ -43,7 +43,7 @@ pub(crate) enum ToolError {
     #[error("cancelled")]
     Cancelled,
     /// A bug in capture.
-    #[error("the tool failed; this is a defect of capture")]
+    #[error("the tool failed because of a bug in capture")]
     Failed,
 }
 
@@ -75,7 +75,7 @@ static TOOLS: &[Entry] = &[
     Entry {
         name: "list_sessions",
         title: "List sessions",
-        about: "Lists coding-agent sessions, newest last event first: what each does, where, and since when.",
+        about: "Lists coding-agent sessions, most recent event first: what each is doing, where, and since when.",
         input: input_of::<sessions::ListArguments>,
         output: output_of::<sessions::SessionList>,
         run: ToolRun::Once(|link, given| answered(sessions::list(link, &parsed(given)?)?)),
@@ -93,8 +93,8 @@ static TOOLS: &[Entry] = &[
     Entry {
         name: "get_summary",
         title: "Summarize a session",
-        about: "Summarizes a session: what it is about, what it does now, the files it changed, the commands it ran \
-                and its last answer.",
+        about: "Summarizes a session: what it is about, what it is doing now, the files it changed, the commands it \
+                ran and its last answer.",
         input: input_of::<sessions::SessionArguments>,
         output: output_of::<sessions::SummaryAnswer>,
         run: ToolRun::Once(|link, given| answered(sessions::summary(link, &parsed(given)?)?)),
@@ -134,7 +134,7 @@ static TOOLS: &[Entry] = &[
     Entry {
         name: "list_approvals",
         title: "List permission requests",
-        about: "Lists permission requests of agents, newest first. They can be read here, not decided.",
+        about: "Lists permission requests of agents, newest first. This tool cannot decide them.",
         input: input_of::<approvals::ApprovalsArguments>,
         output: output_of::<approvals::ApprovalsAnswer>,
         run: ToolRun::Once(|link, given| answered(approvals::list(link, &parsed(given)?)?)),
@@ -153,7 +153,7 @@ static TOOLS: &[Entry] = &[
         name: "usage",
         title: "Sum up tokens and costs",
         about: "Sums up the tokens that sessions used and what they cost, by model, day, project, session or agent, \
-                and says how far the quotas of agents are used.",
+                and reports how much of the agents' quotas is used.",
         input: input_of::<usage::UsageArguments>,
         output: output_of::<usage::UsageAnswer>,
         run: ToolRun::Once(|link, given| answered(usage::report(link, parsed(given)?)?)),
@@ -172,8 +172,8 @@ static TOOLS: &[Entry] = &[
     Entry {
         name: "set_labels",
         title: "Set labels",
-        about: "Sets or removes labels of a session. Rules of the policy can require labels, so not available to \
-                agents and the processes they start.",
+        about: "Sets or removes labels of a session. Not available to agents and the processes they start, because \
+                rules of the policy can require labels.",
         input: input_of::<write::LabelsArguments>,
         output: output_of::<write::LabelsAnswer>,
         run: ToolRun::Once(|link, given| answered(write::labels(link, parsed(given)?)?)),

@@ -99,14 +99,14 @@ impl fmt::Display for ClockDoubt {
         let Self { why, wall, left_ms } = self;
         write!(f, "capture does not trust the clock of this machine: the clock shows {wall}, ")?;
         match why {
-            Why::Jumped(ms) => write!(f, "which is {} later than the time since it was last checked", ClockSpan(*ms))?,
-            Why::Later(ms) => write!(f, "{} after it was last checked, before this boot", ClockSpan(*ms))?,
+            Why::Jumped(ms) => write!(f, "which is {} later than expected from the last check", ClockSpan(*ms))?,
+            Why::Later(ms) => write!(f, "{} after the last check, which was before this boot", ClockSpan(*ms))?,
             Why::NewestEvent(ms) => write!(f, "{} after the newest event, and was not checked before", ClockSpan(*ms))?,
             Why::First => f.write_str("and was not checked before")?,
             Why::JustBooted => f.write_str("and the machine has only just started")?,
         }
         let left = (*left_ms).max(60_000);
-        write!(f, "; capture will trust the clock once it has kept pace for {} more", ClockSpan(left))
+        write!(f, "; capture will trust the clock once it has run at the right pace for {} more", ClockSpan(left))
     }
 }
 
@@ -192,12 +192,12 @@ impl ClockCheck {
         let path = data.join(FILE);
         let record = match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
-                tracing::warn!(path = %path.display(), %error, "cannot read what is known of the clock");
+                tracing::warn!(path = %path.display(), %error, "cannot read the saved state of the clock");
                 Record::default()
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Record::default(),
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "cannot read what is known of the clock");
+                tracing::warn!(path = %path.display(), %error, "cannot read the saved state of the clock");
                 Record::default()
             }
         };
@@ -244,7 +244,7 @@ impl ClockCheck {
         *record = new;
         let text = serde_json::to_vec(record).unwrap_or_default();
         if let Err(error) = atomic_file::replace(&self.path, &text, Durability::Unsynced) {
-            tracing::warn!(path = %self.path.display(), %error, "cannot write what is known of the clock");
+            tracing::warn!(path = %self.path.display(), %error, "cannot write the saved state of the clock");
         }
     }
 

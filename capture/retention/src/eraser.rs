@@ -57,7 +57,7 @@ enum EraseError {
     Index { path: String, source: std::io::Error },
     #[error("the search index was not written in time")]
     IndexBusy,
-    #[error("a program reads the database for a long time, so its write-ahead log cannot be emptied")]
+    #[error("a program has been reading the database for a long time, so the write-ahead log cannot be emptied")]
     LogBusy,
     #[error(transparent)]
     Stopped(#[from] IngestStopped),
@@ -121,7 +121,9 @@ impl Eraser {
                                 continue;
                             }
                             Err(doubt) => {
-                                tracing::warn!("old sessions are not removed: {doubt}. If it is right: {CONFIRM}");
+                                tracing::warn!(
+                                    "old sessions are not removed: {doubt}. If the clock is right: {CONFIRM}"
+                                );
                                 prune_times.again_in(since_boot_ms(), DOUBT_EVERY_MS);
                             }
                         }

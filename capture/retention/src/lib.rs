@@ -241,7 +241,7 @@ impl Retention {
                 let all = plan.sessions.len();
                 return Err(match (refusal, done) {
                     (refusal, 0) => refusal,
-                    (_, done) => busy(&format!("{done} of {all} sessions were removed, the others were not")),
+                    (_, done) => busy(&format!("{done} of {all} sessions were removed; the others were not")),
                 });
             }
             done += sessions.len();

@@ -165,7 +165,7 @@ impl Feeder {
             match self.step() {
                 Ok(next) => {
                     if mem::take(&mut *self.shared.trouble()).is_some() {
-                        tracing::info!("the search index is written again");
+                        tracing::info!("rebuilding the search index");
                     }
                     retry = RETRY;
                     self.wait(next);
@@ -474,7 +474,7 @@ impl Feeder {
             Ok(damaged) if damaged.is_empty() => Ok(()),
             Err(error) if index::is_of_the_system(&error) => Err(error.into()),
             found => {
-                tracing::warn!(?found, "the search index is damaged and is built again");
+                tracing::warn!(?found, "the search index is damaged and is being rebuilt");
                 self.replace()
             }
         }

@@ -322,7 +322,7 @@ pub(crate) fn open(directory: &Path, log: [u8; 16]) -> Result<(OpenIndex, u64), 
         Err(Unusable::ForNow(error)) => Err(error.into()),
         Err(Unusable::ForGood(why)) => {
             if directory.exists() {
-                tracing::info!(why, "the search index is built again");
+                tracing::info!(why, "the search index is being rebuilt");
             }
             create(directory, log).map(|open| (open, 0))
         }
@@ -362,11 +362,11 @@ fn try_open(directory: &Path, log: [u8; 16]) -> Result<(OpenIndex, u64), Unusabl
     let index = Index::open(files)?;
     let fields = Fields::new();
     if index.schema() != fields.schema {
-        return Err(Unusable::ForGood("it has other fields".into()));
+        return Err(Unusable::ForGood("its fields differ from those of this version".into()));
     }
     let payload = index.load_metas()?.payload.unwrap_or_default();
     let mark: Mark = serde_json::from_str(&payload)
-        .map_err(|error| Unusable::ForGood(format!("its mark cannot be read: {error}")))?;
+        .map_err(|error| Unusable::ForGood(format!("its version mark cannot be read: {error}")))?;
     if !mark.fits(log) {
         return Err(Unusable::ForGood("it belongs to another version or another log".into()));
     }

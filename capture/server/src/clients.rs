@@ -1,8 +1,8 @@
 //! Limits the number of connections of each client, so that no client uses up the share of another.
 //!
-//! A client is a user of this machine, or another machine. Requests and streams of our own user are counted separately,
-//! so that streams always leave room for commands and hooks. A share of both limits is reserved for the Unix socket,
-//! which only our own user can open. Other users get a few connections each, within a common limit.
+//! A client is either one user of this machine or one remote machine. Requests and streams of our own user are counted
+//! separately, so that streams always leave room for commands and hooks. A share of both limits is reserved for the
+//! Unix socket, which only our own user can open. Other users get a few connections each, within a common limit.
 
 use std::{
     collections::HashMap,

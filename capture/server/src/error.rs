@@ -65,8 +65,8 @@ impl ApiError {
     }
 
     pub(crate) fn not_signed_in() -> Self {
-        Self::new(ErrorCode::Unauthorized, "this device is not signed in, or no longer")
-            .hint("`capture web` opens the page signed in; `capture web pair` makes a code for another device")
+        Self::new(ErrorCode::Unauthorized, "this device is not signed in, or is no longer signed in")
+            .hint("`capture web` opens the page signed in; `capture web pair` creates a code for another device")
     }
 
     pub(crate) fn wrong_token() -> Self {

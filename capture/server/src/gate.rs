@@ -250,7 +250,7 @@ impl Gate {
         if self.wrong.note(transport.client(), Instant::now()) {
             too_many_wrong()
         } else {
-            ApiError::new(ErrorCode::CodeExpired, "this button has expired, or was pressed")
+            ApiError::new(ErrorCode::CodeExpired, "this button has expired, or was already pressed")
         }
     }
 
@@ -391,7 +391,7 @@ fn uncovered(device: &SignedIn, scope: Scope) -> ApiError {
     }
     let (has, needed) = (device.device.scope.as_str(), scope.as_str());
     ApiError::new(ErrorCode::WrongScope, format!("this device is paired for `{has}`, but this route needs `{needed}`"))
-        .hint("`capture web pair --scope control` makes a code that pairs it for more")
+        .hint("`capture web pair --scope control` prints a code that pairs the device with more permissions")
 }
 
 fn not_own_page() -> ApiError {

@@ -79,10 +79,14 @@ impl Collector for SessionCollector {
             ("capture_events_committed", "Last committed position.", self.0.position()),
             ("capture_frames_published", "Frames and commits published to the feed.", feed.published),
             ("capture_frames_delivered", "Frames queued for streams.", feed.delivered),
-            ("capture_streams_broken", "Times a stream was restarted with a snapshot.", feed.broken),
+            ("capture_streams_broken", "Number of times a stream was restarted with a snapshot.", feed.broken),
             ("capture_deltas_received", "Deltas received: texts of agents before they are stored.", deltas.received),
-            ("capture_deltas_coalesced", "Deltas that were joined to another one's frame.", deltas.coalesced),
-            ("capture_deltas_dropped", "Deltas that found no room, or nobody to send them to.", deltas.dropped),
+            ("capture_deltas_coalesced", "Deltas that were merged into the frame of another delta.", deltas.coalesced),
+            (
+                "capture_deltas_dropped",
+                "Deltas dropped because a queue was full or no client wanted them.",
+                deltas.dropped,
+            ),
         ] {
             encode_metric(&mut encoder, name, help, &ConstCounter::new(value))?;
         }
@@ -144,7 +148,7 @@ impl Collector for Sources {
             encode_family(&mut encoder, name, help, each)
         };
         counter("capture_source_dropped", "Events that the source lost.", |s| s.dropped)?;
-        counter("capture_source_coalesced", "Records that were merged into the event of another one.", |s| {
+        counter("capture_source_coalesced", "Records that were merged into the event of another record.", |s| {
             s.coalesced
         })?;
         counter("capture_source_errors", "Failures.", |s| s.errors)

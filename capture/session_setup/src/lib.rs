@@ -63,17 +63,17 @@ pub(crate) enum PolicyState {
 pub(crate) const fn rules_of(mode: AgentMode, policy: PolicyState) -> &'static str {
     match (mode, policy) {
         (AgentMode::Plan, PolicyState::NotInForce) => {
-            "policy not in force: each read is asked, everything else is denied"
+            "policy not in force: the user is asked about each read, everything else is denied"
         }
-        (_, PolicyState::NotInForce) => "policy not in force: everything is asked",
-        (AgentMode::Plan, _) => "only reads are done, everything else is denied",
+        (_, PolicyState::NotInForce) => "policy not in force: the user is asked about everything",
+        (AgentMode::Plan, _) => "only reads run, everything else is denied",
         (AgentMode::Ask, PolicyState::Served | PolicyState::NoServer) => {
-            "reads of the workspace and commands that only read it are done unasked, if the user's policy does not say \
-             otherwise; everything else is up to the policy and the user"
+            "reads of the workspace and commands that only read it run without asking, unless the user's policy says \
+             otherwise; the policy or the user decides about everything else"
         }
         (AgentMode::AcceptEdits, PolicyState::Served | PolicyState::NoServer) => {
-            "reads and edits of the workspace and commands that only read it are done unasked, if the user's policy does \
-             not say otherwise; everything else is up to the policy and the user"
+            "reads and edits of the workspace and commands that only read it run without asking, unless the user's \
+             policy says otherwise; the policy or the user decides about everything else"
         }
     }
 }
@@ -136,7 +136,7 @@ pub fn model_in_words(settings: &AgentSettings, environment: &[(OsString, OsStri
     let has_value = |variable: &str| environment.iter().any(|(name, value)| name == variable && !value.is_empty());
     let missing = provider.key_env.as_ref().filter(|variable| !has_value(variable));
     let source = match missing {
-        Some(variable) => format!("the variable {variable}, which is to hold the key, is not set here"),
+        Some(variable) => format!("the variable {variable}, which should contain the key, is not set here"),
         None => keys::source_in_words(&name.provider, &provider),
     };
     let has_key = provider.key_env.is_some() || provider.key_file.is_some() || !provider.key_command.is_empty();

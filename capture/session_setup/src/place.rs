@@ -107,7 +107,7 @@ impl SessionOpener {
             at_terminal: self.session_place.at_terminal,
         };
         if let Err(error) = commanded.answer_all(requests, Handle::current()) {
-            (self.session_place.warn)(&format!("cannot take commands of the server: {error}"));
+            (self.session_place.warn)(&format!("cannot receive commands from the server: {error}"));
         }
     }
 }

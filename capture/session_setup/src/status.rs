@@ -304,7 +304,9 @@ impl SessionStatus {
             EngineActivity::Streaming => works(Reason::Streaming, "an answer is coming"),
             EngineActivity::Deciding | EngineActivity::Running => works(Reason::Tool, "tools are running"),
             EngineActivity::Retrying { .. } => works(Reason::Retrying, "a request failed and will be repeated"),
-            EngineActivity::Slowed { .. } => works(Reason::Tool, "the next request waits for what the calls wait for"),
+            EngineActivity::Slowed { .. } => {
+                works(Reason::Tool, "the next request is delayed, because the calls keep returning the same result")
+            }
             EngineActivity::Paused(why) => paused(why),
         });
     }

@@ -52,7 +52,7 @@ names! {
         AnsweredElsewhere = "answered_elsewhere" / 4,
         /// There was no answer in time, or it is no longer known whether the agent waits.
         Expired = "expired" / 5,
-        /// No decision is needed any more: the turn was interrupted, or the agent has ended.
+        /// A decision is no longer needed: the turn was interrupted, or the agent has ended.
         Withdrawn = "withdrawn" / 6,
     }
 }
@@ -94,9 +94,9 @@ names! {
         Undelivered = "undelivered" / 8,
         /// The request was closed without a decision through capture.
         Closed = "closed" / 9,
-        /// The call that was asked for has ended.
+        /// The requested call has ended.
         Outcome = "outcome" / 10,
-        /// A person gave a session of our own agent another mode.
+        /// A person changed the mode of a session of our own agent.
         Granted = "granted" / 11,
         /// Rows were emptied, because their sessions were forgotten.
         Forgot = "forgot" / 12,
@@ -110,7 +110,7 @@ names! {
         Policy = "policy" / 1,
         /// A person.
         Person = "person" / 2,
-        /// A person, for all requests of a session that are the same.
+        /// A person, for all identical requests of a session.
         Grant = "grant" / 3,
     }
 }
@@ -171,13 +171,13 @@ data! {
         /// The provider's id of the call, if it reports one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
-        /// The provider's name of the tool.
+        /// The provider's name for the tool.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool: Option<String>,
         /// The command, every byte of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<String>,
-        /// The files it is for, as the agent names them.
+        /// The files it concerns, as the agent names them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<String>,
         /// The URL to be fetched.
@@ -189,17 +189,18 @@ data! {
         /// Whether part of the request is unknown.
         #[serde(default, skip_serializing_if = "is_false")]
         cut: bool,
-        /// Secrets were removed from the request before it was stored; the agent's own still has them.
+        /// Secrets were removed from the request before it was stored; the agent's original still contains them.
         #[serde(default, skip_serializing_if = "is_false")]
         masked: bool,
         /// The beginning and the end of the command, or of the input if there is no command, if they are too long to be
         /// in `command` and `input`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         excerpt: Option<Box<Excerpt>>,
-        /// The directory it would happen in.
+        /// The directory in which the call would run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
-        /// The agent's own name of what confines the call, `none` when nothing does; absent when the agent does not say.
+        /// The agent's own name for the sandbox of the call, `none` without one; absent if the agent does not report
+        /// it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sandbox: Option<String>,
         /// The dialog it was read from.
@@ -209,13 +210,13 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Option<String>")]
         delivery: Option<DeliveryId>,
-        /// The BLAKE3 hash of what the hook was called with.
+        /// The BLAKE3 hash of the payload passed to the hook.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
         /// The PATH of the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         search_path: Option<String>,
-        /// The key of the claim that was made with it.
+        /// The key of the claim that was made with the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     }
@@ -224,7 +225,7 @@ data! {
 data! {
     /// An approval was closed. With an `outcome`: its call ended.
     ApprovalResolved {
-        /// Names the approval.
+        /// capture's id of the approval.
         approval_id: ApprovalId,
         /// Whether it was allowed; absent when not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -232,10 +233,10 @@ data! {
         /// The new state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ApprovalState>,
-        /// Who decided, when it was decided through capture.
+        /// Who decided, if the decision was made through capture.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<DecidedBy>,
-        /// The name of the paired device on which a person decided; absent when it was none.
+        /// The name of the paired device on which a person decided; absent if it was not a paired device.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         device: Option<String>,
         /// How the decision reaches the agent.

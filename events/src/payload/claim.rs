@@ -18,7 +18,7 @@ pub struct Signal {
     /// What is claimed.
     #[serde(flatten)]
     pub claim: Claim,
-    /// How far the source can be trusted in this.
+    /// How far the source can be trusted for this claim.
     pub strength: Confidence,
     /// When the claim expires, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,12 +26,12 @@ pub struct Signal {
     /// The source's own words, for `explain`: `waiting: permission prompt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// The moment from which the claim counts, when that is later than its own: what is likely at
-    /// first becomes true unless another event comes before then.
+    /// The time from which the claim counts, if later than the event's own time. Something that is only likely at first
+    /// then counts as true, unless another event comes before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds_from: Option<Timestamp>,
-    /// Distinguishes claims of one source that hold at the same time, such as two requests
-    /// made at once. A claim replaces the one with the same key.
+    /// Distinguishes claims of one source that hold at the same time, such as two requests made at once. A claim
+    /// replaces the earlier claim with the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The dialog on the agent's screen that the claim is read from.
@@ -51,20 +51,20 @@ impl Signal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "claim", rename_all = "snake_case")]
 pub enum Claim {
-    /// The session is in this state. It holds until the same source says something else, it is
-    /// overruled, or `valid_until` passes.
+    /// The session is in this state. The claim holds until the same source makes another claim, the claim is overruled,
+    /// or `valid_until` passes.
     State {
         /// The state.
         state: State,
-        /// Why, when the source says so.
+        /// The reason, if the source reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
     },
-    /// The agent's main turn is over. Says nothing about sub-agents or background commands.
+    /// The agent's main turn is over. Makes no claim about sub-agents or background commands.
     TurnEnded {
         /// How it ended.
         outcome: TurnOutcome,
-        /// Sub-agents the agent knows to be still at work.
+        /// Number of sub-agents that are still working, according to the agent.
         #[serde(default, skip_serializing_if = "is_zero")]
         pending_subagents: u32,
     },
@@ -72,8 +72,8 @@ pub enum Claim {
     ProcessAlive {
         /// Process id.
         pid: u32,
-        /// Start time in clock ticks since boot (`/proc/<pid>/stat`, field 22); tells a reused
-        /// pid from the process that was meant.
+        /// Start time in clock ticks since boot (`/proc/<pid>/stat`, field 22); distinguishes the process from a later
+        /// one with the same pid.
         start_ticks: u64,
     },
     /// The process that ran the session is gone.

@@ -20,13 +20,11 @@ pub struct Dialog {
     /// Its options, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choice>,
-    /// Tells this dialog from every other of its run: from one with other words, and from one with the
-    /// same words that came before or after it. Who answers names the mark, so that what was decided for
-    /// one dialog never reaches another.
+    /// Distinguishes this dialog from all others of its run, also from earlier and later ones with the same words. An
+    /// answer names the mark, so that a decision about one dialog never reaches another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// Why keys cannot answer it, when they cannot whatever the screen shows: the version of the agent was not
-    /// tested, say.
+    /// Why keys can never answer it, whatever the screen shows: for example, the agent's version was not tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswerable: Option<String>,
 }
@@ -36,14 +34,13 @@ pub struct Dialog {
 pub struct Choice {
     /// Its text on the screen.
     pub label: String,
-    /// The key that gives this answer at once: `1`, `y`, `esc`; absent when it can only be selected.
+    /// The key that gives this answer immediately: `1`, `y`, `esc`; absent if the option can only be selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Whether the cursor is on it, so that Enter gives it.
+    /// Whether the cursor is on it, so that Enter chooses it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub selected: bool,
-    /// What it means for the approval that is asked for; absent where the rules do not say, as for a
-    /// question.
+    /// Its effect on the requested approval; absent if the rules do not define it, as for a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<ChoiceAnswer>,
 }

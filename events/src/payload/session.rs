@@ -12,17 +12,17 @@ use crate::{
 };
 
 names! {
-    /// How a session came to be.
+    /// How a session began.
     StartKind {
-        /// Not said.
+        /// Not reported.
         Unknown = "unknown" / 0,
         /// A new conversation.
         New = "new" / 1,
-        /// An old conversation taken up again in its own file.
+        /// An earlier conversation, continued in its own file.
         Resume = "resume" / 2,
-        /// A copy of another conversation that goes its own way.
+        /// A copy of another conversation that continues separately.
         Fork = "fork" / 3,
-        /// Another agent's helper.
+        /// A sub-agent of another session.
         Subagent = "subagent" / 4,
     }
 }
@@ -30,9 +30,9 @@ names! {
 by_default!(StartKind::Unknown);
 
 data! {
-    /// A session was first seen. Repeated when a later record knows more.
+    /// A session was first seen. Repeated if a later record contains more.
     SessionStarted {
-        /// How it came to be.
+        /// How it began.
         #[serde(default)]
         how: StartKind,
         /// Working directory.
@@ -47,23 +47,24 @@ data! {
         /// Version of the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cli_version: Option<String>,
-        /// The provider's id of the session whose helper this is.
+        /// The provider's id of the parent session, if this is a sub-agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_provider_session_id: Option<String>,
-        /// Our id of that session; filled in when the event is committed.
+        /// capture's id of the parent session; filled in when the event is committed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_session_id: Option<crate::id::SessionId>,
-        /// What kind of helper: `general-purpose`, `/root/helper`.
+        /// The kind of sub-agent: `general-purpose`, `/root/helper`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_type: Option<String>,
-        /// Whether a program runs it and nobody can type into it (`claude -p`, `codex exec`); absent where nothing says so.
+        /// Whether a program runs it, so that no person can type into it (`claude -p`, `codex exec`); absent if
+        /// unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         headless: Option<bool>,
     }
 }
 
 data! {
-    /// The session's process said goodbye, or capture concluded that it is gone (derived).
+    /// The session's process reported its end, or capture concluded that it is gone (derived).
     SessionExited {
         /// clean, failed or killed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +86,7 @@ pub struct StatusChanged {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// What was going on, in one line.
+    /// The activity, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<String>,
     /// The claims that decided, in their sources' words: `registry: waiting: permission prompt`.

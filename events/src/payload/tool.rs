@@ -9,7 +9,7 @@ use super::skip::is_false;
 use crate::provider::names;
 
 names! {
-    /// What a tool does, as far as status and approval care.
+    /// What a tool does, as far as it matters for status and approvals.
     ToolKind {
         /// Runs a command.
         Execute = "execute" / 1,
@@ -51,7 +51,7 @@ data! {
     ToolCall {
         /// The provider's id of the call.
         call_id: String,
-        /// The provider's name of the tool.
+        /// The provider's name for the tool.
         name: String,
         /// What it does.
         tool: ToolKind,
@@ -61,7 +61,7 @@ data! {
         /// The files of an edit that changes several files; at most 64, each up to 1,024 bytes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<String>,
-        /// Whether the agent may ask a person before it runs this call, and its records do not show whether it does.
+        /// Whether the agent may ask a person before it runs this call without its records showing it.
         #[serde(default, skip_serializing_if = "is_false")]
         may_ask: bool,
         /// Whether the call continues after its turn (a background command).
@@ -117,7 +117,7 @@ data! {
 }
 
 data! {
-    /// The agent asked the user something. The question is the event's text.
+    /// The agent asked the user a question. The question is the event's text.
     QuestionAsked {
         /// The provider's id of the call that asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]

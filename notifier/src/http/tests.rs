@@ -93,7 +93,7 @@ fn non_public_ip_addresses_are_refused_in_any_notation() {
         "192.168.0.1",
         "①②⑦.0.0.1",
     ] {
-        refused(&client, &format!("https://{host}:{port}/"), "refusing to connect there");
+        refused(&client, &format!("https://{host}:{port}/"), "capture refuses to connect to it");
     }
     assert!(requests.try_recv().is_err());
 }
@@ -110,7 +110,7 @@ fn a_host_with_any_non_public_address_is_refused() {
         ],
     );
     for host in ["inside.test", "both.test", "mapped.test", "meta.test"] {
-        refused(&client, &format!("https://{host}/hook"), "refusing to connect there");
+        refused(&client, &format!("https://{host}/hook"), "capture refuses to connect to it");
     }
 }
 
@@ -136,7 +136,7 @@ fn an_allowed_host_is_reachable_only_on_its_port() {
     let head = requests.recv().unwrap();
     assert!(head.starts_with("POST /in HTTP/1.1\r\n") && head.contains("x-a: b\r\n"), "{head}");
     assert!(head.contains("content-type: application/json\r\n"), "{head}");
-    refused(&client, &format!("https://127.0.0.1:{other}/"), "refusing to connect there");
+    refused(&client, &format!("https://127.0.0.1:{other}/"), "capture refuses to connect to it");
     assert!(others.try_recv().is_err());
 }
 

@@ -20,10 +20,10 @@ use crate::{
 };
 
 /// The result sent to the model for a call that was waiting when a user message arrived.
-const STEERED: &str = "Not run: a message of the user came first.";
+const STEERED: &str = "Not run: a message from the user arrived first.";
 /// The result sent to the model if the permission request was not answered in time.
 const UNANSWERED: &str =
-    "Nobody answered the permission request in time, so the call was not run. This is not a refusal.";
+    "The permission request was not answered in time, so the call was not run. This is not a refusal.";
 
 /// The calls of one answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -298,7 +298,7 @@ impl EngineStep<'_> {
         let is_paused = self.state.live.pause.is_some();
         for (index, call) in batch.calls.iter_mut().enumerate().filter(|(_, call)| call.stage == CallStage::New) {
             call.stage = if index >= CALLS_PER_ANSWER {
-                CallStage::refuse(format!("Not run: an answer may have {CALLS_PER_ANSWER} calls."))
+                CallStage::refuse(format!("Not run: an answer may have at most {CALLS_PER_ANSWER} calls."))
             } else if let Some(text) = &call.malformed {
                 let start: String = text.chars().take(200).collect();
                 CallStage::Finished(error(format!("Not run: the arguments are not a JSON object: {start}")))

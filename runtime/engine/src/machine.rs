@@ -90,7 +90,7 @@ impl EngineStep<'_> {
 
     fn restored(&mut self, changed: BTreeMap<CallId, Vec<String>>) {
         if std::mem::replace(&mut self.state.live.is_open, true) {
-            return self.refuse("open", "the session is open already");
+            return self.refuse("open", "the session is already open");
         }
         let recorded = &self.state.recorded;
         // The answer was complete; only the end of the turn is missing.
@@ -172,7 +172,7 @@ impl EngineStep<'_> {
     fn pause(&mut self) {
         match self.state.live.activity {
             Activity::Idle => self.refuse("pause", "no turn is running"),
-            Activity::Paused { .. } => self.refuse("pause", "the turn is paused already"),
+            Activity::Paused { .. } => self.refuse("pause", "the turn is already paused"),
             Activity::Starting(_)
             | Activity::Boundary
             | Activity::Preparing { .. }
@@ -225,7 +225,7 @@ impl EngineStep<'_> {
             return self.refuse("set_mode", "the mode `auto` needs a sandbox, which capture does not have yet");
         }
         if grant.by.trim().is_empty() {
-            return self.refuse("set_mode", "a mode is granted by a person");
+            return self.refuse("set_mode", "only a person can grant a mode");
         }
         self.append(ModeSet { mode, grant: Some(grant) }.to_entry(), false, Then::Nothing);
     }
@@ -238,7 +238,7 @@ impl EngineStep<'_> {
     fn abort_now(&mut self, outcome: TurnOutcome) {
         self.abort(outcome);
         if let DiskState::RetryAt { error, .. } | DiskState::Retrying { error } = &self.state.live.disk {
-            let error = format!("{error}; entries that were not written are not in the session");
+            let error = format!("{error}; the session lacks the entries that could not be written");
             self.tell_unwritten_end(outcome, error);
         }
     }

@@ -24,7 +24,7 @@ pub(crate) fn refuse_queued(message: &UserMessage, recorded: &RecordedSession, w
         return Some(format!("the queue is full: {QUEUED_MESSAGES} messages wait"));
     }
     if recorded.queue.iter().any(|queued| queued.message.id == message.id) {
-        return Some(format!("a message with the id `{}` waits already", message.id));
+        return Some(format!("a message with the id `{}` is already waiting", message.id));
     }
     refuse(message, QUEUED_BYTES)
 }

@@ -19,7 +19,7 @@ use crate::{
 /// Maximum length of a background command in a note to the model, in characters.
 const STOPPED_COMMAND: usize = 200;
 /// The message sent to the model after an answer without text and calls.
-const NUDGE: &str = "Your last answer was empty. Go on with the task, or say that it is done.";
+const NUDGE: &str = "Your last answer was empty. Continue the task, or say that it is done.";
 
 impl EngineStep<'_> {
     /// Settles the last turn, or starts one with a queued message.
@@ -205,8 +205,8 @@ impl EngineStep<'_> {
         let all: Vec<String> = lost.iter().map(command).collect();
         let stopped = StoppedNote { stopped: lost.keys().cloned().collect() };
         let text = format!(
-            "[The agent's process was started again. Background commands ended with the one before, or by themselves \
-             until then: {}. Start what is still needed.]",
+            "[The agent's process was restarted. These background commands have ended, by themselves or with the \
+             previous process: {}. Start what is still needed.]",
             all.join(", ")
         );
         self.append_note(&text, Some(to_json(&stopped)));

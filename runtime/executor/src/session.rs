@@ -317,7 +317,7 @@ impl SessionExecutor {
                 kind: FailureKind::Unknown,
                 retry_after_ms: None,
                 should_retry: Some(true),
-                message: "the request is not prepared any more".to_owned(),
+                message: "the request is no longer prepared".to_owned(),
             };
             return Some(EngineInput::Streamed { request, event: AnswerEvent::Failed(failure) });
         };

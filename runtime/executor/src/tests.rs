@@ -515,7 +515,7 @@ fn an_abort_does_not_wait_for_a_file_that_cannot_be_written() {
     let TurnReport::Ended { outcome: TurnOutcome::Aborted, error: Some(error), .. } = &report else {
         panic!("{report:?}")
     };
-    assert!(error.contains("sessions") && error.contains("not in the session"), "{error}");
+    assert!(error.contains("sessions") && error.contains("the session lacks"), "{error}");
     assert!(house.requests.lock().unwrap().is_empty());
     house.runtime.block_on(session.close());
 }

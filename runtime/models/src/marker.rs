@@ -45,10 +45,10 @@ pub enum MarkerError {
     #[error("{0} markers; a request has at most {MAX_MARKERS}")]
     TooMany(usize),
     /// Anthropic requires markers for an hour to precede those for five minutes.
-    #[error("a marker for an hour stands behind one for five minutes")]
+    #[error("a one-hour cache marker comes after a five-minute one")]
     HourAfterFiveMinutes,
     /// There is no such entry.
-    #[error("a marker at entry {0}, which was not pushed")]
+    #[error("a cache marker refers to entry {0}, which does not exist")]
     NoEntry(usize),
 }
 

@@ -11,7 +11,7 @@ use session_tree::{Json, Object};
 use crate::Target;
 
 /// Replaces an image that a model cannot see.
-pub(crate) const NO_IMAGE: &str = "(image omitted: the model takes no images)";
+pub(crate) const NO_IMAGE: &str = "(image omitted: the model accepts no images)";
 /// Replaces a result without text.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 /// The answer to a call without a result: the text of pi-ai 0.87.1.

@@ -104,10 +104,10 @@ pub enum TargetError {
     #[error("max_output_tokens is 0")]
     NoOutput,
     /// The API does not support budgets.
-    #[error("{0} takes no thinking budget; name an effort")]
+    #[error("{0} does not support a thinking budget; set an effort level")]
     NoBudget(Api),
     /// Anthropic requires the budget to be at least 1,024 and below the limit of the answer.
-    #[error("a thinking budget of {budget} tokens must be at least 1024 and below max_output_tokens ({max})")]
+    #[error("the thinking budget is {budget} tokens; it must be at least 1024 and below max_output_tokens ({max})")]
     Budget {
         /// The budget, in tokens.
         budget: u64,

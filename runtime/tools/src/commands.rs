@@ -157,8 +157,9 @@ impl Commands {
         }
         all.push(one);
         let mut result = ToolResult::text(format!(
-            "{id} runs in the background; read what it prints with process and action `output`. It ends with the agent's \
-             process, at the latest with the session and often with this turn: do not promise the user that it stays"
+            "{id} runs in the background; read its output with `process` and the action `output`. It ends with the \
+             agent's process: at the latest with the session, often with this turn. Do not promise the user that it \
+             keeps running"
         ));
         result.details.background = Some(id);
         result
@@ -288,9 +289,9 @@ impl Background {
 fn not_passed(variable: &Withheld) -> String {
     let name = &variable.name;
     if variable.can_be_named {
-        format!("commands do not get {name}, which is set; agent.pass = [\"{name}\"] in the configuration passes it")
+        format!("{name} is set but not passed to commands; agent.pass = [\"{name}\"] in the configuration passes it")
     } else {
-        format!("commands do not get {name}, which is set and cannot be passed because its name is that of a secret")
+        format!("{name} is set but not passed to commands, and cannot be, because its name is that of a secret")
     }
 }
 
@@ -318,7 +319,7 @@ fn with_end(mut said: String, ended: &Ended, limit_s: u32) -> String {
     }
     if ended.left_behind > 0 {
         notes.push(format!(
-            "{} that the shell left behind ended; use background for what is to go on",
+            "ended {} that the shell left running; use background for commands that must continue",
             processes(ended.left_behind)
         ));
     }

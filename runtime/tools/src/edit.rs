@@ -100,7 +100,7 @@ pub(crate) fn apply(file: &[u8], edits: &[Replacement], tolerance: Tolerance) ->
     splices.sort_by_key(|one| (one.range.start, one.range.end));
     if let Some(pair) = splices.windows(2).find(|pair| pair[0].range.end > pair[1].range.start) {
         return Err(format!(
-            "edits[{}] and edits[{}] overlap at line {}; put them together into one",
+            "edits[{}] and edits[{}] overlap at line {}; combine them into one edit",
             pair[0].edit.min(pair[1].edit),
             pair[0].edit.max(pair[1].edit),
             line_of(text, pair[1].range.start)

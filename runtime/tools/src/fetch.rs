@@ -61,7 +61,7 @@ impl Fetcher {
         match answer {
             Ok(Fetched::Page { url, status, kind, body, cut }) => page(call, &url, status, &kind, &body, cut, outputs),
             Ok(Fetched::Elsewhere(to)) => ToolResult::error(format!(
-                "{shown} redirects to another host: {to}\nFetch that address with a call of its own"
+                "{shown} redirects to another host: {to}\nFetch that address in a separate call"
             )),
             Err(_) if cancel.is_cancelled() => ToolResult::error("cancelled"),
             Err(why) => ToolResult::error(format!("cannot fetch {shown}: {why}")),
@@ -76,7 +76,7 @@ impl Fetcher {
             let status = answer.status();
             let location = answer.headers().get("location").and_then(|to| to.to_str().ok());
             if let (true, Some(location)) = (status.is_redirection(), location) {
-                let to = url.join(location).map_err(|_| "it redirects to what is not a URL")?;
+                let to = url.join(location).map_err(|_| "it redirects to something that is not a URL")?;
                 let to = parse_url(to.as_str()).map_err(|why| format!("it redirects, and the new URL {why}"))?;
                 // A redirect from https to http is not followed.
                 if to.host() != url.host() || url.scheme() == "https" && to.scheme() != "https" {

@@ -187,7 +187,7 @@ impl Files {
 
 /// The text for the model after a write that changes nothing.
 fn kept(shown: &str) -> String {
-    format!("{shown} has this content already; nothing was written")
+    format!("{shown} already has this content; nothing was written")
 }
 
 fn all_lines(content: &str) -> Vec<(u64, u64)> {

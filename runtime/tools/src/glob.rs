@@ -14,7 +14,7 @@ use crate::{arguments::GlobArguments, cancel::Cancel, limits, result::ToolResult
 pub(crate) fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     if pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {
-        return Err("must be relative and without `..`; put the directory into `path`".to_owned());
+        return Err("must be relative and without `..`; put the directory in `path`".to_owned());
     }
     let whole = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
     let glob = GlobBuilder::new(&whole).literal_separator(true).empty_alternates(true).build();

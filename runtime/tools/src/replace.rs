@@ -40,7 +40,7 @@ pub(crate) fn replace(workspace: &Workspace, path: &Path, before: &Stat, content
     let own = fstat(draft.file())?;
     if (own.st_uid, own.st_gid) != (before.st_uid, before.st_gid) {
         fchown(draft.file(), Some(Uid::from_raw(before.st_uid)), Some(Gid::from_raw(before.st_gid)))
-            .map_err(|error| io::Error::other(format!("cannot keep the owner of the file: {error}")))?;
+            .map_err(|error| io::Error::other(format!("cannot preserve the owner of the file: {error}")))?;
     }
     fchmod(draft.file(), Mode::from_raw_mode(before.st_mode))?;
     draft.file().sync_all()?;

@@ -154,9 +154,10 @@ impl Running {
                 match exit.filter(|_| !asked) {
                     Some(exit) => Ok(Ended { exit, left_behind: 0, remaining }),
                     None if asked => Ok(Ended { exit: Exit::Cancelled, left_behind: 0, remaining }),
-                    None => {
-                        Err("the process that ran the command was ended; how the command ended is not known".into())
-                    }
+                    None => Err(
+                        "the process that ran the command was ended, so capture does not know how the command ended"
+                            .into(),
+                    ),
                 }
             }
         }

@@ -70,7 +70,7 @@ impl Tools {
     /// If a directory does not exist, or a host is not `host` or `host:port`.
     pub fn new(settings: Settings) -> io::Result<Self> {
         let workspace = Workspace::new(&settings.workspace, &settings.cwd)?;
-        let invalid = |host: &String| io::Error::new(io::ErrorKind::InvalidInput, format!("`{host}` names no host"));
+        let invalid = |host: &String| io::Error::new(io::ErrorKind::InvalidInput, format!("invalid host `{host}`"));
         let allowed: Vec<AllowedHost> = settings
             .allow_hosts
             .iter()
@@ -159,7 +159,7 @@ impl Tools {
             Err(why) => return ToolResult::error(why),
         };
         match call {
-            Call::Ask(_) => ToolResult::error("a question is put by the session, not run"),
+            Call::Ask(_) => ToolResult::error("a question is asked by the session, not run as a call"),
             Call::Bash(arguments) => match &intent.command {
                 // The decision may have replaced the command.
                 Some(command) => {
@@ -224,7 +224,7 @@ impl Tools {
             | Call::Grep(_)
             | Call::Process(_)
             | Call::Read(_)
-            | Call::Todo(_) => ToolResult::error("nobody decided about this call, so it was not run"),
+            | Call::Todo(_) => ToolResult::error("no decision was made about this call, so it was not run"),
         }
     }
 
@@ -277,7 +277,7 @@ pub fn answer(answer: &PersonAnswer) -> ToolResult {
             result
         }
         PersonAnswer::Nobody => {
-            ToolResult::error("nobody answered; go on without an answer, or say what you need to know")
+            ToolResult::error("the user did not answer; go ahead without it, or reply with what you need to know")
         }
     }
 }

@@ -78,7 +78,7 @@ fn uninstalling_hooks_restores_the_original_settings() {
     assert_eq!(here.states(), ["claude not_installed", "codex not_installed", "gemini not_installed"]);
     let said = here.hooks(&["install", "--yes"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.err.contains("only after you trusted them"), "{}", said.err);
+    assert!(said.err.contains("only after you have trusted them"), "{}", said.err);
     assert_eq!(here.states(), ["claude installed", "codex installed", "gemini installed"]);
 
     let claude = read(&here.claude());

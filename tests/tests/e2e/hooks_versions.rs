@@ -115,7 +115,7 @@ fn only_hook_events_supported_by_the_agent_version_are_installed() {
     assert_eq!(status["state"], "harmful", "{status}");
     assert_eq!(status["unknown_events"].as_array().unwrap().len(), UNKNOWN.len(), "{status}");
     let words =
-        "claude 2.0.60 ignores your whole settings file, including permission rules: it does not know the hook events";
+        "claude 2.0.60 ignores your whole settings file, including permission rules, because it does not support";
     let said = here.run(&["hooks", "status"]);
     assert!(said.out.contains(words) && said.out.contains("`PermissionDenied`"), "{}", said.out);
     assert!(said.out.contains("breaks settings    17 installed, 12 supported"), "{}", said.out);
@@ -241,7 +241,7 @@ fn unsupported_hook_events_do_not_harm_codex_and_gemini() {
     let said = here.run(&["hooks", "status"]);
     assert!(said.out.contains("codex 0.120.0 does not support the hook events"), "{}", said.out);
     let (code, line) = here.doctor("codex settings");
-    assert!(code == Some(0) && line.contains("everything else in the file is in force"), "{line}");
+    assert!(code == Some(0) && line.contains("applies everything else in the file"), "{line}");
     assert_eq!(install().code, Some(0));
     let hooks: Value =
         serde_json::from_str(&fs::read_to_string(here.machine.home().join(".codex/hooks.json")).unwrap()).unwrap();

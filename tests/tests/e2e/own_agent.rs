@@ -343,7 +343,7 @@ fn an_edit_that_cannot_apply_is_refused_without_a_prompt() {
     assert_eq!(house.notes(), "1st line\n2nd line\n");
     let results = house.model.results("edit");
     assert!(results[2].contains("nothing was written") && results[2].contains("+1st line"), "{results:?}");
-    assert!(results[5].contains("has this content already"), "{results:?}");
+    assert!(results[5].contains("already has this content"), "{results:?}");
     assert!(results[6].contains("unknown tool `skill`"), "{results:?}");
     let decided = house.entries("capture.decided");
     assert_eq!(decided.iter().filter(|entry| entry["data"]["verdict"] == "no_effect").count(), 2, "{decided:?}");
@@ -654,7 +654,7 @@ fn invalid_or_forbidden_agent_runs_are_refused_with_the_reason() {
     let doctor = house.machine.command(&["doctor"]).output().unwrap();
     let doctor = String::from_utf8_lossy(&doctor.stdout);
     assert!(doctor.contains("agent sandbox"), "{doctor}");
-    assert!(doctor.contains("the variable OWN_AGENT, which is to hold the key, is not set here"), "{doctor}");
+    assert!(doctor.contains("the variable OWN_AGENT, which should contain the key, is not set here"), "{doctor}");
     house.machine.configure("agent = 7\n");
     assert_eq!(house.run(&["x"]).code, Some(2), "the configuration is wrong");
 }

@@ -410,7 +410,7 @@ fn only_a_confirmation_by_the_rpc_client_allows_a_call() {
     // Without an answer the call is not run.
     client.answer = None;
     client.prompt("fourth");
-    assert!(house.model.results("fourth").last().unwrap().contains("Nobody answered"));
+    assert!(house.model.results("fourth").last().unwrap().contains("was not answered in time"));
     assert!(!house.machine.project().join("made").exists());
     let decided = house.entries("capture.decided");
     let by = decided.iter().map(|entry| entry["data"]["by"].as_str().unwrap()).collect::<Vec<_>>();

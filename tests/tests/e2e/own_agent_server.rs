@@ -403,7 +403,7 @@ fn a_request_that_times_out_is_not_executed() {
     assert_eq!((run.code, run.out.as_str()), (Some(6), "I could not.\n"), "{run:?}");
     assert!(!house.machine.project().join("made").exists());
     let results = house.model.results("work");
-    assert!(results[0].contains("Nobody answered"), "{results:?}");
+    assert!(results[0].contains("was not answered in time"), "{results:?}");
     let said = "The agent wants to run a command: touch made; decide with `capture approve ";
     let (_, id) = run.err.split_once(said).unwrap_or_else(|| panic!("{run:?}"));
     let id = id.split('`').next().unwrap();
@@ -443,7 +443,7 @@ fn a_request_pending_when_the_server_dies_needs_the_users_answer() {
     let run = ended(run);
     assert_eq!((run.code, run.out.as_str()), (Some(6), "I could not.\n"), "{run:?}");
     assert!(!house.machine.project().join("made").exists());
-    assert!(house.model.results("work")[0].contains("Nobody answered"));
+    assert!(house.model.results("work")[0].contains("was not answered in time"));
     // The next server learns that the request was withdrawn.
     let server = house.machine.serve();
     eventually("the request is closed", || {

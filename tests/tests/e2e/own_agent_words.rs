@@ -118,7 +118,7 @@ fn stopped_background_commands_are_reported_to_the_user_and_the_model() {
     assert!(!house.runs("600"));
     assert_eq!(house.run(&["--continue", "again"]).code, Some(0));
     let text = fs::read_to_string(house.file()).unwrap();
-    assert_eq!(text.matches("until then: p1 (`sleep 600`)").count(), 1, "{text}");
+    assert_eq!(text.matches("previous process: p1 (`sleep 600`)").count(), 1, "{text}");
     house.is_clean();
 }
 
@@ -140,7 +140,7 @@ fn a_missing_variable_is_reported_with_the_setting_that_passes_it() {
     user.end();
     let results = house.model.results("migrate");
     assert!(
-        results[0].contains("commands do not get APP_DATABASE_URL") && !results[0].contains("hunter2"),
+        results[0].contains("APP_DATABASE_URL is set but not passed") && !results[0].contains("hunter2"),
         "{results:?}"
     );
     house.is_clean();

@@ -10,21 +10,21 @@ use crate::claim::ScreenClaim;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ScreenExplanation")]
 pub struct Explanation {
-    /// Whose rules.
+    /// The agent whose rules are used.
     pub provider: Provider,
-    /// The agent's version, as its screen says it.
+    /// The agent's version, as shown on its screen.
     pub version: Option<String>,
-    /// The files the rules are from.
+    /// The files that contain the rules.
     pub files: Vec<FileUsed>,
     /// Each region as it is now.
     pub regions: Vec<RegionText>,
     /// Each rule, the most urgent first.
     pub rules: Vec<RuleOutcome>,
-    /// What is claimed.
+    /// The current claim.
     pub claim: Option<ScreenClaim>,
-    /// The rule it is claimed by.
+    /// The rule that makes the claim.
     pub rule: Option<String>,
-    /// That rule does not match at this moment: its claim stands because no other has taken its place.
+    /// Whether that rule does not match at this moment, and its claim is kept because no other claim has replaced it.
     pub kept: bool,
     /// How often the parser failed and the screen was reset.
     pub panics: u64,
@@ -49,7 +49,7 @@ pub struct RegionText {
     pub text: Option<String>,
 }
 
-/// What a rule says of the screen.
+/// The result of a rule for the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleOutcome {
     /// Its name.
@@ -58,13 +58,13 @@ pub struct RuleOutcome {
     pub priority: i64,
     /// The state it would claim.
     pub state: State,
-    /// And why.
+    /// The reason it would claim.
     pub reason: Option<Reason>,
-    /// How strong.
+    /// The confidence of its claim.
     pub strength: Confidence,
     /// Whether it matches.
     pub outcome: RuleMatch,
-    /// What decided: the first that failed, or all that matched.
+    /// The expressions that decided: the first that failed, or all that matched.
     pub checks: Vec<Check>,
 }
 
@@ -73,18 +73,18 @@ pub struct RuleOutcome {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 #[schemars(rename = "RuleMatch")]
 pub enum RuleMatch {
-    /// It does, and its claim is made.
+    /// It matches, and its claim is made.
     Chosen,
-    /// It does, but one above it was chosen.
+    /// It matches, but a rule above it was chosen.
     Below,
-    /// It does, but not for long enough yet.
+    /// It matches, but not for long enough yet.
     Debouncing {
         /// How long it must still match, ms.
         ms: i64,
     },
-    /// It does, but the rule that matched last is kept for a while.
+    /// It matches, but the rule that matched last is kept for a while.
     Held,
-    /// It does not.
+    /// It does not match.
     NoMatch,
 }
 
@@ -92,15 +92,15 @@ pub enum RuleMatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "RuleCheck")]
 pub struct Check {
-    /// Whether it had to match.
+    /// How it counts.
     pub need: Need,
-    /// The region it was looked for in.
+    /// The region in which it was searched for.
     pub region: String,
     /// The expression.
     pub pattern: String,
-    /// What it found.
+    /// The text it matched.
     pub found: Option<String>,
-    /// Whether that is as the rule wants it.
+    /// Whether this is what the rule requires.
     pub ok: bool,
 }
 
@@ -111,7 +111,7 @@ pub struct Check {
 pub enum Need {
     /// It must match.
     All,
-    /// It or another must match.
+    /// This expression or another one must match.
     Any,
     /// It must not match.
     None,

@@ -92,7 +92,7 @@ pub struct GridCursor {
     pub visible: bool,
 }
 
-/// The screen, or what changed of it since a revision.
+/// The screen, or its changes since a revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TerminalGrid")]
 pub struct GridUpdate {

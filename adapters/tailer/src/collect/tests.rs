@@ -461,7 +461,7 @@ fn tail_t15_symlinks_are_refused_and_reported_once() {
 
 /// SQLite writes commits to the write-ahead log first: a hint about the log, and the poll, lead to the database.
 #[test]
-fn tail_collect_a_change_of_the_write_ahead_log_leads_to_its_database() {
+fn tail_collect_a_change_of_the_write_ahead_log_triggers_a_read_of_its_database() {
     let mut case = case();
     let database = rows::writer(&case.path("a.db"));
     rows::insert(&database, "a", "one");

@@ -76,7 +76,7 @@ impl Tail {
                 Ok(0) => break true,
                 Ok(length) => offset += length,
                 Err(error) => {
-                    stream.broken = Some(format!("cannot decompress it behind byte {offset}: {error}"));
+                    stream.broken = Some(format!("cannot decompress it after byte {offset}: {error}"));
                     break false;
                 }
             }

@@ -16,7 +16,7 @@ pub enum TailError {
         reason: ReadRefusal,
     },
     /// The file is too large to be read whole.
-    #[error("{path} is not read: {size} bytes is over the limit of {cap} bytes for this kind of file")]
+    #[error("{path} is not read: its {size} bytes exceed the limit of {cap} bytes for this kind of file")]
     TooLarge {
         /// The file.
         path: Arc<str>,

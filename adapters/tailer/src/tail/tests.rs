@@ -679,14 +679,14 @@ fn an_incomplete_compressed_file_is_an_error_until_it_is_complete() {
             Err(error) => break error.to_string(),
         }
     };
-    assert!(error.contains("cannot decompress it behind byte"), "{error}");
+    assert!(error.contains("cannot decompress it after byte"), "{error}");
     assert!(case.try_look().is_ok(), "it is looked at again only after a change");
     case.write(&whole);
     case.look();
     assert_eq!(case.ingest.order.len(), 2_000);
     // The file is not compressed.
     case.write("{}\n");
-    assert!(case.try_look().unwrap_err().to_string().contains("cannot decompress it behind byte 0"));
+    assert!(case.try_look().unwrap_err().to_string().contains("cannot decompress it after byte 0"));
 }
 
 #[test]

@@ -161,8 +161,8 @@ fn ask(
             Some(answer) if is_answer(&answer) => return Ok(true),
             None if control.is_closed() => {
                 return Err(io::Error::other(
-                    "the run's background process ended the connection without an answer; it may be of another version of \
-                     capture",
+                    "the run's background process closed the connection without an answer; it may be from another \
+                     version of capture",
                 ));
             }
             Some(_) | None => {}

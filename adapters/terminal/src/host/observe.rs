@@ -611,7 +611,7 @@ impl ScreenThread {
 
 fn as_json<T: serde::Serialize>(value: Option<T>) -> Result<serde_json::Value, String> {
     let value = value.ok_or(
-        "cannot read the screen: an internal error; the log of the run, in `runs` in the data directory, says more",
+        "cannot read the screen because of an internal error; see the log of the run in `runs` in the data directory",
     )?;
     serde_json::to_value(value).map_err(|error| error.to_string())
 }

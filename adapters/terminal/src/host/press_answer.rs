@@ -310,8 +310,11 @@ fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, 
         }
         return Ok(NextKey::Last(key.clone()));
     }
-    let cursor =
-        standing.options.iter().position(|option| option.selected).ok_or("the position of the cursor is not known")?;
+    let cursor = standing
+        .options
+        .iter()
+        .position(|option| option.selected)
+        .ok_or("capture does not know the position of the cursor")?;
     let (back, on) = if standing.row { ("left", "right") } else { ("up", "down") };
     Ok(match cursor.cmp(&goal) {
         std::cmp::Ordering::Equal => NextKey::Last("enter".to_owned()),

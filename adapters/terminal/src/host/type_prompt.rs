@@ -245,10 +245,10 @@ impl Prompting {
     }
 
     fn press_enter(&mut self, observer: &Observer, now: Timestamp, until: Timestamp) -> PromptStep {
-        let Some(mark) = &self.mark else { return unsubmitted("the prompt is not known") };
+        let Some(mark) = &self.mark else { return unsubmitted("capture does not know the prompt") };
         if let Err(shows) = observer.is_still_at(mark) {
             return match now >= until {
-                true => unsubmitted(&format!("the screen changed and shows {shows}")),
+                true => unsubmitted(&format!("the screen changed ({shows})")),
                 false => again(now, until),
             };
         }

@@ -109,20 +109,20 @@ pub(crate) fn layout_fault(form: &DialogRule, reading: &DialogReading, view: &Vi
     let options = &reading.dialog.options;
     let count = |answer| options.iter().filter(|option| option.answer == Some(answer)).count();
     if reading.dialog.subject.is_none() {
-        return Some("the dialog does not say what it asks about in a way that capture knows");
+        return Some("capture does not recognize what the dialog asks about");
     }
     if options.iter().any(|option| matches!(option.answer, None | Some(ChoiceAnswer::Other))) {
-        return Some("the dialog has an option that capture does not know");
+        return Some("capture does not recognize one of the options of the dialog");
     }
     if count(ChoiceAnswer::AllowOnce) != 1 || count(ChoiceAnswer::Deny) != 1 {
-        return Some("the dialog does not have one option to allow once and one to deny");
+        return Some("the dialog does not have exactly one option to allow once and one to deny");
     }
     let numbered = reading.digits.iter().enumerate().all(|(at, digit)| *digit == Some(at + 1));
     if !numbered && reading.digits.iter().any(Option::is_some) {
         return Some("the options of the dialog are not numbered in order");
     }
     let named = form.names.iter().all(|pattern| view.find(pattern).is_some());
-    (!named).then_some("the dialog does not name its keys in a way that capture knows")
+    (!named).then_some("capture does not recognize how the dialog names its keys")
 }
 
 /// The meaning of an option. If two expressions disagree on it, the meaning is unknown.

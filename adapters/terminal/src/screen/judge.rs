@@ -238,7 +238,7 @@ impl ScreenJudge {
         let rule = &self.set.rules[current.rule];
         let told = current.reading.as_ref().ok_or("no dialog is open")?;
         if told.whole.is_none() {
-            return Err("the screen rule does not say where the dialog begins and ends");
+            return Err("the screen rule does not define where the dialog begins and ends");
         }
         let shown = self.set.rules.iter().find(|rule| matches(rule, view)).ok_or("the dialog is not on the screen")?;
         let fresh = self.read(rule, view).ok_or("the dialog is not on the screen")?;

@@ -231,7 +231,7 @@ impl RuleSet {
         let tested = tested.join(", ");
         let agent = if self.provider == Provider::Unknown { "version" } else { self.provider.as_str() };
         match &self.agent_version {
-            None => Some(format!("the version is not known, and keys were tested with {agent} {tested} only")),
+            None => Some(format!("the agent's version is unknown, and keys were tested only with {agent} {tested}")),
             Some(version) if form.tested.iter().any(|range| range.matches(version)) => None,
             Some(version) => Some(format!("keys were tested with {agent} {tested}, not with {version}")),
         }

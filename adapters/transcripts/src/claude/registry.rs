@@ -147,7 +147,7 @@ impl Decoder for RegistryDecoder {
                 let left_session: Arc<str> = Arc::from(left.session.as_str());
                 let gone = signal(
                     Claim::ProcessGone { pid: left.pid, clean: true },
-                    format!("process {} went on to session {session}", left.pid),
+                    format!("process {} switched to session {session}", left.pid),
                 );
                 Self::emit(&left_session, &record, left.pid, "left", entry.updated_at, gone, out);
             }

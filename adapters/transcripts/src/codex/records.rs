@@ -1,6 +1,6 @@
-//! The types of rollout records, borrowed from the line. Only used fields are named. Fields are [`RawField`]: a value
-//! of an unexpected type counts as absent, because Codex has changed the types of fields before, and one unexpected
-//! field must not invalidate the record.
+//! The types of rollout records, borrowed from the line. The types declare only the fields that capture uses. Fields
+//! are [`RawField`]: a value of an unexpected type counts as absent, because Codex has changed the types of fields
+//! before, and one unexpected field must not invalidate the record.
 
 use std::{borrow::Cow, fmt};
 

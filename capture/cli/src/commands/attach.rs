@@ -20,8 +20,8 @@ pub(super) struct Arguments {
     /// Watch without typing.
     #[arg(long)]
     read_only: bool,
-    /// Take control of typing and the size from the terminal that is already attached. Without `--take`, this terminal
-    /// only watches.
+    /// Take over typing and the terminal size from the terminal that is already attached. Without `--take`, this
+    /// terminal only watches.
     #[arg(long, conflicts_with = "read_only")]
     take: bool,
     /// Key that detaches the terminal: `none`, or a ctrl- key such as `ctrl-]`.

@@ -157,8 +157,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
             "configuration",
             false,
             format!(
-                "the server reads its configuration and policy from {}, which was recorded in {}, not from {}; run \
-                 `capture serve` here once to change that",
+                "the server reads its configuration and policy from {} (recorded in {}), not from {}; to change that, \
+                 run `capture serve` here once",
                 recorded.config_dir()?.display(),
                 environment::file(&context.data).display(),
                 own.display()

@@ -183,7 +183,7 @@ pub(super) fn text_of(event: &Event) -> String {
                 format!("{}: {} in, {} out", safe(&sum.model), sum.input_tokens, sum.output_tokens)
             };
             let sums: Vec<String> = account.models.iter().map(spent).collect();
-            format!("the agent's account of the {}: {}", account.scope, sums.join("; "))
+            format!("the agent's own totals for the {}: {}", account.scope, sums.join("; "))
         }
         Payload::UsageReported(usage) => {
             format!("{} in, {} out, {} from cache", usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)

@@ -26,8 +26,8 @@ use super::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session or the run: its name, its id, or at least 3 characters from the start or end of its id. A recording
-    /// can also be given as a file.
+    /// The session or the run: its name, its id, or at least 3 characters from the start or end of its id. You can also
+    /// pass the path of a recording.
     #[arg(value_name = "RUN|SESSION|FILE")]
     what: PathBuf,
     /// The format: `cast` for the recording of a run's terminal, the others for a session's conversation [default: the

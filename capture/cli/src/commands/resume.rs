@@ -113,7 +113,7 @@ pub(super) fn command_of(session: &Session) -> Result<(Vec<String>, String), Fai
         program.clone_into(first);
     }
     let cwd = session.began_in.clone().or_else(|| session.cwd.clone());
-    let cwd = cwd.ok_or_else(|| Failed::Refused(format!("the directory of session {id} is not known")))?;
+    let cwd = cwd.ok_or_else(|| Failed::Refused(format!("capture does not know the directory of session {id}")))?;
     if !Path::new(&cwd).is_dir() {
         return Err(Failed::NotFound(format!("the directory of session {id} no longer exists: {}", safe(&cwd))));
     }

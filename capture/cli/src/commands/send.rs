@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     /// The run: its name, its id, at least 3 characters from the start or end of its id, or the session that it hosts.
     target: String,
     /// Text to type, followed by Enter. `send` waits until the agent is at its prompt, and types nothing while a dialog
-    /// or menu is open. Capture's own agent adds the text to its running turn.
+    /// or menu is open. For capture's own agent, `send` adds the text to the running turn.
     text: Option<String>,
     /// Keys to press in order instead of a text, immediately and whatever the screen shows. Separate them by spaces or
     /// commas: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1` and so on.

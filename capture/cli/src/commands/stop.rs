@@ -206,7 +206,7 @@ fn next_start(run: &runs::Description, session: Option<&Session>, fresh: bool) -
 /// Checks the name of a run.
 pub(super) fn run_name(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.chars().any(char::is_control) {
-        return Err("a name must contain more than spaces, and no control characters".to_owned());
+        return Err("a name must contain a character other than spaces, and no control characters".to_owned());
     }
     Ok(text.to_owned())
 }

@@ -22,8 +22,8 @@ pub(super) struct Arguments {
     /// States to wait for.
     #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::words::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = UNTIL)]
     until: Vec<State>,
-    /// Ignore states before this position, which `capture send` prints. `waiting` and `idle` count only after a turn
-    /// that began after the position.
+    /// Ignore states before this position, which `capture send` prints. `waiting` and `idle` end the wait only once a
+    /// turn has begun after that position.
     #[arg(long, value_name = "POSITION")]
     after: Option<u64>,
     /// Give up after this many seconds (exit code 3) [default: wait indefinitely].

@@ -287,8 +287,8 @@ impl ApprovalBroker {
             return conflict(if decision.revision.is_some() {
                 CHANGED
             } else {
-                "keys would answer this request: send the `revision` with which it was shown, so that no other dialog is \
-                 answered"
+                "capture would answer this request by pressing keys: also send the `revision` of the request that you \
+                 displayed, so that the keys cannot answer another dialog"
             });
         }
         let answer = match decision.verdict {

@@ -33,8 +33,8 @@ pub(super) fn mark_of(dialog: &Dialog, approval: &Approval, alone: bool) -> Resu
         .ok_or("the dialog of this request cannot be answered by keys; answer it in its terminal")?;
     if !alone {
         return Err(
-            "another request of this session is pending, and its screen does not tell them apart; answer it in its \
-             terminal (`capture attach`)"
+            "another request of this session is pending, and capture cannot tell the two apart on the screen; \
+             answer in its terminal (`capture attach`)"
                 .to_owned(),
         );
     }

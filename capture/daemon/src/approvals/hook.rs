@@ -123,7 +123,7 @@ impl ApprovalBroker {
             let resolved = ApprovalResolved {
                 allowed: Some(true),
                 by: Some(DecidedBy::Grant),
-                message: Some("allowed before, for this session".into()),
+                message: Some("allowed earlier for this session".into()),
                 ..resolved
             };
             return Ok(self.claim_for_hook(approval, resolved, Value::Null, allowance(None, None)));

@@ -98,8 +98,7 @@ impl Judge for OnPolicy {
         {
             return Judged::ask(
                 "incomplete",
-                "the agent asks for more than to run the command; check the whole \
-                request",
+                "the agent asks for more than permission to run the command; check the whole request",
             );
         }
         Judged {

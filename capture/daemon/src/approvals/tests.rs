@@ -797,7 +797,7 @@ fn sessions_show_that_a_hook_waits_for_a_person() {
 }
 
 #[test]
-fn after_a_restart_each_session_reports_once_whether_a_hook_waits() {
+fn after_a_restart_the_broker_reports_once_per_approval_whether_a_hook_waits() {
     for waits in [false, true] {
         let mut around = BrokerFixture::new();
         around.settle();

@@ -51,7 +51,7 @@ fn rules_send_one_prompt_per_finding_and_three_per_session_and_day() {
     assert!(admit(1, 1, 1).unwrap_err().contains("for this finding"), "two rules for one finding");
     assert_eq!([admit(2, 1, 2), admit(3, 1, 3)], [Ok(()), Ok(())]);
     let refused = admit(4, 1, 4).unwrap_err();
-    assert!(refused.contains("3 to this session within 24 hours"), "{refused}");
+    assert!(refused.contains("3 prompts to this session within 24 hours"), "{refused}");
     assert_eq!(admit(4, 2, 5), Ok(()), "another session has its own limit");
     assert!(admit(5, 1, DAY_MS - 1).is_err());
     assert_eq!(admit(5, 1, DAY_MS), Ok(()), "the first is a day old");

@@ -86,9 +86,9 @@ impl Runs {
         if peer.pid.and_then(|pid| u32::try_from(pid).ok()) != Some(hello.host_pid) {
             tracing::warn!(
                 %run,
-                "the process that reports the run says that it is process {}, but it is {}; its connection was closed",
+                "the terminal host of a run claims to be process {}, but is {}; its connection was closed",
                 hello.host_pid,
-                peer.pid.map_or_else(|| "not known which".to_owned(), |pid| format!("process {pid}"))
+                peer.pid.map_or_else(|| "an unknown process".to_owned(), |pid| format!("process {pid}"))
             );
             return None;
         }
@@ -97,7 +97,7 @@ impl Runs {
         if (hello.session.is_some() || !hello.takes.is_empty())
             && let Some(descent) = agent_descent(hello.host_pid)
         {
-            tracing::warn!(%run, "a process that says it runs a session was {descent}; its connection was closed");
+            tracing::warn!(%run, "a process that claims to run a session was {descent}; its connection was closed");
             return None;
         }
         let (asks, mut asked) = mpsc::channel(ASKS);

@@ -119,7 +119,7 @@ impl Runs {
     }
 
     fn unseen_request(&self, run: &Run) -> Option<TypingGate> {
-        let shows = "or has yet to show a permission request".to_owned();
+        let shows = "a permission request, or will show one soon".to_owned();
         self.live_view.waits_for_approval(run.id).then_some(TypingGate::Choice { shows })
     }
 
@@ -249,8 +249,9 @@ fn open_choice(run: &Run, shows: &str) -> String {
 fn no_prompt(run: &Run, shows: &str, within: Duration) -> String {
     let (name, seconds) = (name_of(run), within.as_secs_f64());
     format!(
-        "nothing was typed: run {name} was not at a prompt within {seconds} s, and shows {shows}; look at it (`capture \
-         screen {name}`), queue the text (`capture queue {name} TEXT`), wait longer (`--timeout`), or type it anyway (`--force`)"
+        "nothing was typed: run {name} was not at a prompt within {seconds} s ({shows}); look at it (`capture screen \
+         {name}`), queue the text (`capture queue {name} TEXT`), wait longer (`--timeout`), or type it anyway \
+         (`--force`)"
     )
 }
 

@@ -120,7 +120,7 @@ impl OtlpSettings {
                 return bad("is set by the protocol");
             }
             if source.file.is_some() == source.env.is_some() {
-                return bad("needs one of `file` and `env`");
+                return bad("needs either `file` or `env`");
             }
             if let Some(path) = source.file.as_ref().filter(|path| !path.is_absolute()) {
                 return Err(OtlpSettingsError::Path { key: "headers", path: path.clone() });
@@ -140,7 +140,7 @@ impl OtlpSettings {
         let url = Url::parse(&self.endpoint).map_err(|_| OtlpSettingsError::Endpoint("got something else"))?;
         let wrong = match url.scheme() {
             "http" | "https" => None,
-            _ => Some("got another scheme than http and https"),
+            _ => Some("got a scheme other than http and https"),
         };
         let secret = !url.username().is_empty() || url.password().is_some();
         let wrong = wrong
@@ -213,8 +213,8 @@ mod tests {
             ("endpoint = \"http://a/?token=x\"", "query"),
             ("[headers]\n\"x y\" = { env = \"A\" }", "`x y` is not the name"),
             ("[headers]\nHost = { env = \"A\" }", "set by the protocol"),
-            ("[headers]\nx = {}", "one of `file` and `env`"),
-            ("[headers]\nx = { env = \"A\", file = \"/b\" }", "one of `file` and `env`"),
+            ("[headers]\nx = {}", "either `file` or `env`"),
+            ("[headers]\nx = { env = \"A\", file = \"/b\" }", "either `file` or `env`"),
             ("[headers]\nx = { file = \"b\" }", "absolute path"),
             ("ca_file = \"b\"", "otlp.ca_file"),
             ("interval_s = 0", "otlp.interval_s = 0 is out of range: expected 1 to 3600"),

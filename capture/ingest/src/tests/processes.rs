@@ -63,7 +63,7 @@ fn the_end_of_a_process_ends_its_session() {
 }
 
 #[test]
-fn a_withdrawn_registry_entry_makes_the_exit_clean() {
+fn a_process_that_ends_after_its_registry_entry_is_removed_exited_cleanly() {
     let mut world = World::new();
     world.live("s", vec![alive("s", "alive", 1.0), claims("s", "idle", 1.0, State::Waiting)]);
     world.live("s", vec![registry("s", "removed", 2.0, Claim::Withdrawn)]);
@@ -461,7 +461,7 @@ fn an_idle_session_is_linked_to_its_process_again_after_a_restart() {
 }
 
 #[test]
-fn an_agent_resuming_an_ended_session_runs_it_before_the_first_prompt() {
+fn an_ended_session_is_active_again_once_an_agent_resumes_it_before_the_first_prompt() {
     let mut world = World::new();
     world.live(
         "s",

@@ -28,11 +28,12 @@ const LINE: usize = 400;
 /// Maximum number of paths of a request.
 const PATHS: usize = 20;
 
-/// Which permission requests.
+/// Which permission requests to list.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ApprovalsArguments {
-    /// One request by its id, or at least 3 characters from the start or end of it, with its command in full.
+    /// The id of one request, or at least 3 characters from its start or end. The answer has up to 32,000 characters of
+    /// its command.
     approval: Option<String>,
     /// Only requests in this state (default: every state).
     state: Option<ApprovalState>,
@@ -40,7 +41,7 @@ pub(crate) struct ApprovalsArguments {
     session: Option<String>,
     /// Requests in the answer (default 20, at most 50).
     limit: Option<usize>,
-    /// The `next_cursor` of the answer before.
+    /// The `next_cursor` of the previous answer.
     cursor: Option<String>,
 }
 
@@ -70,7 +71,7 @@ struct ApprovalRow {
     /// What it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<ApprovalKind>,
-    /// The agent's name of the tool.
+    /// The agent's name for the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
     /// The command; cut in lists.
@@ -79,22 +80,22 @@ struct ApprovalRow {
     /// The whole input of a tool that is not a command, JSON; absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<TextPart>,
-    /// The names of what else the command is to be run with, for instance outside the sandbox.
+    /// Names of the request's further fields, which change how the command would run, for instance outside the sandbox.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     with: Vec<String>,
-    /// What deserves a second look.
+    /// Why a heuristic considers the request risky.
     #[serde(skip_serializing_if = "Option::is_none")]
     risk: Option<String>,
     /// What it is about in one line; absent for commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
-    /// The files it is for, at most 20.
+    /// The files it concerns, at most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paths: Vec<String>,
-    /// The directory it would happen in.
+    /// The directory in which the call would run.
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<String>,
-    /// What the user's policy says: `allow`, `deny` or `ask`.
+    /// The decision of the user's policy: `allow`, `deny` or `ask`.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<PolicyDecision>,
     /// When it was requested.

@@ -37,17 +37,17 @@ pub(crate) struct ReadArguments {
     /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of its
     /// id.
     session: String,
-    /// Only items with a higher `sequence` (default 0: from the beginning). To read one item again, its sequence less
-    /// one.
+    /// Only items with a higher `sequence` (default 0: from the beginning). To read one item again, pass its sequence
+    /// minus one.
     #[serde(default)]
     after: Option<u64>,
-    /// The last items instead, as many as this (at most 50).
+    /// Return this many of the last items instead (at most 50).
     #[serde(default)]
     last: Option<usize>,
     /// Only items of these types.
     #[serde(default)]
     types: Vec<ItemType>,
-    /// Also the model's thinking, where it is readable (default false).
+    /// Include the model's thinking if it is readable (default false).
     #[serde(default)]
     thinking: bool,
     /// Items in the answer (default 20, at most 100).
@@ -56,24 +56,24 @@ pub(crate) struct ReadArguments {
     /// Longest text, characters (default 2000, 100 to 20000).
     #[serde(default)]
     max_chars: Option<usize>,
-    /// Where texts begin, characters (default 0): the `next_offset` of a text that was cut.
+    /// Offset at which texts begin, characters (default 0). To read on in a cut text, pass its `next_offset`.
     #[serde(default)]
     offset: usize,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum ItemType {
-    /// Something was asked of the agent.
+    /// The agent received a prompt.
     Prompt,
-    /// The agent said something.
+    /// The agent wrote a message.
     Message,
     /// The agent called a tool.
     ToolCall,
     /// The agent asked for permission.
     Approval,
-    /// The agent asked the user something.
+    /// The agent asked the user a question.
     Question,
     /// The agent reported an error.
     Error,
@@ -81,7 +81,7 @@ enum ItemType {
     Compaction,
     /// A turn ended.
     TurnEnd,
-    /// A sub-agent that no call is known to have started.
+    /// A sub-agent whose starting call is unknown.
     Subagent,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct ConversationAnswer {
     session: SessionId,
     /// The items, oldest first.
     items: Vec<ItemRow>,
-    /// Continues the conversation: pass it as `after`. Absent if there is nothing more yet.
+    /// To continue the conversation, pass it as `after`. Absent if there are no more items yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_after: Option<u64>,
 }
@@ -106,13 +106,13 @@ struct ItemRow {
     sequence: u64,
     /// When it began.
     at: Timestamp,
-    /// What it is.
+    /// Its kind.
     #[serde(rename = "type")]
     kind: ItemType,
-    /// The sub-agent it is of, by the agent's id.
+    /// The agent's id of the sub-agent it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     sub_agent: Option<String>,
-    /// The sessions of the sub-agents that the call started: their conversations are read by these ids.
+    /// The session ids of the sub-agents that the call started. Use them to read their conversations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sub_agent_sessions: Vec<SessionId>,
     /// Who asked, the tool, or the kind of error.
@@ -163,7 +163,7 @@ pub(super) fn read(link: &Link, arguments: &ReadArguments) -> Result<Conversatio
     };
     let wanted = |item: &ConversationItem| arguments.types.is_empty() || arguments.types.contains(&type_of(&item.body));
     match (arguments.last, arguments.after) {
-        (Some(_), Some(_)) => Err(ToolError::Argument("give `after` or `last`, not both".into())),
+        (Some(_), Some(_)) => Err(ToolError::Argument("pass either `after` or `last`, not both".into())),
         (Some(last), None) => {
             let last = last.clamp(1, PAGE);
             let items = last_items(link, &id, session.last_sequence, last, wanted)?;

@@ -22,7 +22,7 @@ const FINDINGS: (usize, usize) = (20, 100);
 /// Maximum length of a line, characters.
 const LINE: usize = 300;
 
-/// Which findings.
+/// Which findings to list.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct FindingsArguments {
@@ -34,7 +34,7 @@ pub(crate) struct FindingsArguments {
     session: Option<String>,
     /// Findings in the answer (default 20, at most 100).
     limit: Option<usize>,
-    /// The `next_cursor` of the answer before.
+    /// The `next_cursor` of the previous answer.
     cursor: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct FindingsAnswer {
     next_cursor: Option<String>,
 }
 
-/// Something a person should know of a session.
+/// A fact that a person should know about a session.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FindingRow {
     /// Its id.
@@ -64,9 +64,9 @@ struct FindingRow {
     severity: Severity,
     /// Its state.
     state: FindingState,
-    /// What, in a few words.
+    /// The finding in a few words.
     what: String,
-    /// Why capture says so.
+    /// The reason for the finding.
     why: String,
     /// The permission request it is about.
     #[serde(skip_serializing_if = "Option::is_none")]

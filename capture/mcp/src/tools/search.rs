@@ -50,7 +50,7 @@ pub(crate) struct SearchArguments {
     sort: Option<SearchSort>,
     /// Hits in the answer (default 10, at most 50).
     limit: Option<usize>,
-    /// The `next_cursor` of the answer before.
+    /// The `next_cursor` of the previous answer.
     cursor: Option<String>,
 }
 
@@ -61,9 +61,9 @@ pub(crate) struct SearchAnswer {
     note: &'static str,
     /// The texts that match.
     hits: Vec<Hit>,
-    /// How many texts match in all.
+    /// Number of texts that match.
     matches: u64,
-    /// More than that may match: counting ended.
+    /// Whether more texts than that may match, because counting stopped early.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     at_least: bool,
     /// Whether everything recorded so far is searchable; false while the index is being built.
@@ -87,12 +87,12 @@ struct Hit {
     kind: TextKind,
     /// When it was written.
     at: Timestamp,
-    /// The sequence of its event; `read_conversation` with `after` less one begins there or right behind.
+    /// The sequence of its event. To start reading there, pass one less than it as `after` to `read_conversation`.
     sequence: u64,
     /// The number of its turn within the session, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<u32>,
-    /// The part of the text that matches; `…` stands where something was left out.
+    /// The part of the text that matches; `…` marks omissions.
     snippet: String,
 }
 

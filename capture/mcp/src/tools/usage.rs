@@ -24,7 +24,7 @@ const NAME: usize = 240;
 /// Maximum number of listed models without a price.
 const UNPRICED: usize = 50;
 
-/// Which calls of models to sum up.
+/// Which model calls to sum up.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct UsageArguments {
@@ -52,17 +52,17 @@ pub(crate) struct UsageAnswer {
     note: &'static str,
     /// What a row stands for.
     by: UsageBy,
-    /// The sum of all rows, also of those that were left out.
+    /// The sum of all rows, including omitted ones.
     total: Sums,
-    /// The rows: days in order, others by cost and tokens, the highest first.
+    /// The rows: periods in order; other rows by cost and tokens, highest first.
     rows: Vec<SumsRow>,
-    /// Rows that were left out because of `limit`: the oldest days, or what cost least.
+    /// Number of rows omitted because of `limit`: the oldest periods, or the rows that cost least.
     more_rows: u64,
     /// Models whose price is not known, at most 50.
     unpriced_models: Vec<String>,
     /// The date of the prices.
     prices_date: String,
-    /// The quotas, as agents reported them last.
+    /// The quotas, as last reported by agents.
     quotas: Vec<Quota>,
 }
 
@@ -73,7 +73,7 @@ struct Sums {
     calls: u64,
     /// Input tokens that no cache served.
     input_tokens: u64,
-    /// Output tokens, with the model's thinking.
+    /// Output tokens, including the model's thinking.
     output_tokens: u64,
     /// Input tokens that a cache served.
     cache_read_tokens: u64,
@@ -82,7 +82,7 @@ struct Sums {
     /// What the calls with a known price cost, US dollars; absent if no call has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
-    /// Calls whose price is not known: their cost is missing in `cost_usd`.
+    /// Calls without a known price; `cost_usd` does not include them.
     unpriced_calls: u64,
 }
 
@@ -104,10 +104,10 @@ struct SumsRow {
     /// The agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<Provider>,
-    /// The model; absent if the agent does not tell.
+    /// The model; absent if the agent does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// The sums; those of a session are without its sub-agents, which have rows of their own.
+    /// The sums; those of a session exclude its sub-agents, which have rows of their own.
     sums: Sums,
 }
 
@@ -116,17 +116,17 @@ struct SumsRow {
 struct Quota {
     /// The agent that reported it.
     agent: Provider,
-    /// The provider's name of the quota.
+    /// The provider's name for the quota.
     name: String,
-    /// How far it was used when it was reported last, percent.
+    /// Percentage used at the last report.
     used_percent: f64,
-    /// When it was reported last.
+    /// Time of the last report.
     at: Timestamp,
     /// When its window ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     resets_at: Option<Timestamp>,
-    /// When it will be used up if it is used as in the window so far; absent if that is after its window ends, or cannot
-    /// be told.
+    /// Time at which the quota will be used up if usage continues at the average rate of its window so far; absent if
+    /// that is after the end of the window, or cannot be estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     used_up_at: Option<Timestamp>,
 }

@@ -43,8 +43,8 @@ pub(crate) struct WaitArguments {
     /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of its
     /// id.
     session: String,
-    /// The states to wait for; the first that is reached ends the wait (default: every state in which the agent does
-    /// not work: `waiting`, `waiting_approval`, `idle`, `exited`).
+    /// The states to wait for; the first that is reached ends the wait (default: every state in which the agent is not
+    /// working: `waiting`, `waiting_approval`, `idle`, `exited`).
     #[serde(default)]
     until: Vec<State>,
     /// Time limit, seconds (default 50, at most 3600). Many clients give up after 60.
@@ -57,11 +57,11 @@ pub(crate) struct WaitArguments {
 pub(crate) struct WaitAnswer {
     /// How to read the texts of this answer.
     note: &'static str,
-    /// Whether one of the states was reached; false if the time limit was.
+    /// Whether one of the states was reached; false if the time limit expired first.
     reached: bool,
     /// The session as it is now.
     session: SessionRow,
-    /// How long it was waited for, milliseconds.
+    /// How long the call waited, milliseconds.
     waited_ms: u64,
 }
 

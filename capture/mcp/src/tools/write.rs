@@ -41,7 +41,7 @@ pub(crate) struct PromptAnswer {
     session: SessionId,
     /// Its state.
     state: QueuedState,
-    /// Why it is in that state, where it is not obvious.
+    /// Why it is in that state, if that is not obvious.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
 }

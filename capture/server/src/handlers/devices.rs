@@ -37,7 +37,7 @@ fn devices_of(app: &App) -> Result<Devices, ApiError> {
 /// The signed-in device; fails for a request with a token.
 fn signed_in<O: Operation>(call: &Call<O>) -> Result<SignedIn, ApiError> {
     call.device.clone().ok_or_else(|| {
-        ApiError::not_found("no device is signed in: the request has a token instead of the cookie of a device")
+        ApiError::not_found("no device is signed in: the request was sent with a token, not with a device's cookie")
     })
 }
 
@@ -85,8 +85,8 @@ pub(crate) async fn pair(mut call: Call<PairDevice>) -> HandlerResult {
         let refused = refused(&app, &call.connection.transport, &error);
         if matches!(error, PairError::Wrong) && caller == Caller::Unidentified {
             return refused.hint(
-                "a browser that comes through an SSH tunnel, or a proxy that runs as your user, needs a code of \
-                 `capture web pair --tunnel`",
+                "a browser that connects through an SSH tunnel, or through a proxy that runs as your user, needs a \
+                 code from `capture web pair --tunnel`",
             );
         }
         refused
@@ -136,7 +136,7 @@ pub(crate) async fn step_up(mut call: Call<StepUp>) -> HandlerResult {
     let device = signed_in.device;
     let raised = devices.step_up(&device.id, &code);
     let elevated_until = raised.map_err(|error| refused(&call.app, &call.connection.transport, &error))?;
-    tracing::info!(device = %device.id, "a device was raised");
+    tracing::info!(device = %device.id, "a device was elevated");
     call.answer(&SteppedUp { elevated_until })
 }
 

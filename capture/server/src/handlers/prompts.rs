@@ -68,7 +68,7 @@ fn ended(prompt: &Prompt) -> Option<String> {
         (QueuedState::Queued, _) => None,
         (QueuedState::Delivering, _) => Some("being typed".into()),
         (QueuedState::Delivered, _) => Some("delivered".into()),
-        (QueuedState::Unclear, _) => Some("typed; whether it was submitted is not known".into()),
+        (QueuedState::Unclear, _) => Some("typed; capture does not know whether it was submitted".into()),
         (QueuedState::Cancelled, Some(why)) => Some(format!("dropped: {why}")),
         (QueuedState::Cancelled, None) => Some("cancelled".into()),
     }

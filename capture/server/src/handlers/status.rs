@@ -96,7 +96,7 @@ async fn fold(app: &App, id: SessionId, at: Option<Timestamp>) -> Result<Session
     let Some(mut state) = state else {
         return Err(ApiError::not_found(match began {
             Some(began) => format!("capture first saw session {id} at {began}, after the requested time"),
-            None => "the session's earlier status is not known".into(),
+            None => "capture does not know the session's earlier status".into(),
         }));
     };
     if let Some(at) = at {

@@ -75,7 +75,9 @@ async fn interest(app: &App, query: &StreamQuery) -> Result<Interest, ApiError> 
         (Some(names), None) => Ok(Interest::Sessions(ids_of(app, names.split(',')).await?)),
         (None, Some("none")) => Ok(Interest::StatesAndEventsOf(Vec::new())),
         (None, Some(names)) => Ok(Interest::StatesAndEventsOf(ids_of(app, names.split(',')).await?)),
-        (Some(_), Some(_)) => Err(ApiError::parameter("events", "`session` says already whose events are sent")),
+        (Some(_), Some(_)) => {
+            Err(ApiError::parameter("events", "`session` already selects the sessions whose events are sent"))
+        }
     }
 }
 
@@ -83,7 +85,7 @@ async fn interest(app: &App, query: &StreamQuery) -> Result<Interest, ApiError> 
 pub(crate) fn batch(batch_ms: Option<u64>) -> Result<Duration, ApiError> {
     let batch = batch_ms.unwrap_or_default();
     if batch > BATCH_MS {
-        return Err(ApiError::parameter("batch_ms", format!("{batch} is over {BATCH_MS}")));
+        return Err(ApiError::parameter("batch_ms", format!("{batch} is above the maximum of {BATCH_MS}")));
     }
     Ok(Duration::from_millis(batch))
 }

@@ -89,7 +89,7 @@ fn denied_and_unanswered_calls_get_distinct_result_texts() {
     assert_eq!(talk[2], "t Permission denied: not here.");
     assert!(talk[3].contains("This is not a refusal."), "{}", talk[3]);
     assert_eq!(talk[4], "t blue");
-    assert!(talk[5].contains("Nobody answered"), "{}", talk[5]);
+    assert!(talk[5].contains("was not answered in time"), "{}", talk[5]);
     assert!(world.ran.is_empty());
     world.check_prefixes();
 }
@@ -142,7 +142,7 @@ fn malformed_invalid_and_excess_calls_get_an_error_result() {
     let talk = world.talk();
     assert!(talk[2].contains("not a JSON object"), "{}", talk[2]);
     assert_eq!(talk[3], "t unknown field `x`");
-    assert_eq!(talk.iter().filter(|line| line.contains("may have 32 calls")).count(), 2);
+    assert_eq!(talk.iter().filter(|line| line.contains("may have at most 32 calls")).count(), 2);
     assert_eq!(world.requests_sent, 2, "the ids of the calls were told apart");
     world.check_prefixes();
 }
@@ -187,7 +187,7 @@ fn a_steering_message_lands_between_calls_and_skips_waiting_ones() {
     world.return_all("one");
     assert_eq!(world.ran.len(), 1);
     let talk = world.talk();
-    assert_eq!(talk[3], "t Not run: a message of the user came first.");
+    assert_eq!(talk[3], "t Not run: a message from the user arrived first.");
     assert!(
         talk[4].starts_with("u [From the monitor because of finding f7; this is not the user's word.]"),
         "{talk:?}"
@@ -250,7 +250,7 @@ fn the_queue_refuses_invalid_messages_with_a_reason() {
     world.give(EngineInput::Unqueue { id: None });
     world.give(EngineInput::Queue { kind: QueueKind::FollowUp, message: person("q", "x") });
     world.give(EngineInput::Queue { kind: QueueKind::FollowUp, message: person("q", "x") });
-    assert!(world.message_outcomes("q")[1].contains("waits already"));
+    assert!(world.message_outcomes("q")[1].contains("already waiting"));
 }
 
 #[test]

@@ -597,7 +597,7 @@ fn the_model_learns_which_background_commands_ended_with_the_process() {
     let notes = |world: &World| -> Vec<String> {
         let sent = wire::outline(world.tree()).messages;
         let texts = sent.iter().map(|message| message.message.to_text());
-        texts.filter(|text| text.contains("started again")).collect()
+        texts.filter(|text| text.contains("was restarted")).collect()
     };
     let mut world = World::new();
     world.prompt("p1", "go");

@@ -72,7 +72,7 @@ impl ModelEndpoint {
         // The error does not repeat parts that may contain a secret.
         let url = Url::parse(base).map_err(|error| ClientError::Url(error.to_string()))?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(ClientError::Url("it holds a user name or a password".to_owned()));
+            return Err(ClientError::Url("it contains a user name or a password".to_owned()));
         }
         match url.scheme() {
             "https" => {}

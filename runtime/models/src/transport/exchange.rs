@@ -126,7 +126,7 @@ impl Exchange {
 
     fn stalled(&self) -> StreamEvent {
         let (silence, what) =
-            if self.spoke { (self.patience.idle, "nothing more came") } else { (self.patience.first, "no answer") };
+            if self.spoke { (self.patience.idle, "nothing more arrived") } else { (self.patience.first, "no answer") };
         failed(FailureKind::Stalled, format!("{what} for {silence:?}"))
     }
 }

@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(15 * 60);
 
 /// The silence is out of range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a silence of {0:?} cannot be allowed: name more than 0 and at most 15 minutes")]
+#[error("the idle time limit {0:?} is out of range: it must be above 0 and at most 15 minutes")]
 pub struct PatienceError(Duration);
 
 impl Default for Patience {

@@ -162,7 +162,7 @@ fn pings_do_not_keep_an_answer_alive() {
         patience,
     );
     assert_eq!(after.kind, FailureKind::Stalled);
-    assert!(after.message.contains("nothing more came"), "{after}");
+    assert!(after.message.contains("nothing more arrived"), "{after}");
     // A server that sends output slowly without end reaches the total limit.
     let patience = Patience { total: short, ..Patience::default() };
     let drip = move |stream: &mut TcpStream| {

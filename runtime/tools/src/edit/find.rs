@@ -103,7 +103,7 @@ pub(super) fn all(text: &[u8], edit: &Replacement) -> Result<Vec<FoundText>, Str
     }
     if found.iter().any(|one| is_there(text, edit, &one.range)) {
         return Err(
-            "some places have the new text already, and `all` would change them again; edit the others one by one"
+            "some matches already contain the new text, and `all` would change them again; edit the others one by one"
                 .to_owned(),
         );
     }
@@ -177,15 +177,15 @@ fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &FoundText) -> Res
     let line = line_of(text, found.range.start);
     if edit.old.ends_with('\n') && !edit.new.ends_with('\n') {
         return Err(format!(
-            "`old` begins behind the indentation of line {line} and ends with a line end that `new` does not have; give \
-             both with the whole indentation of each line"
+            "`old` begins after the indentation of line {line} and ends with a line end that `new` does not have; pass \
+             both with the full indentation of each line"
         ));
     }
     let old = edit.old.trim_end_matches(['\r', '\n']);
     if old.contains('\n') && edit.old.starts_with([' ', '\t']) {
         return Err(format!(
-            "`old` begins within the indentation of line {line}, and its other lines are not indented less by as much; \
-             give both with the whole indentation of each line"
+            "`old` begins within the indentation of line {line}, but its other lines do not omit the same indentation; \
+             pass `old` and `new` with the full indentation of each line"
         ));
     }
     if old.contains('\n') {
@@ -195,8 +195,8 @@ fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &FoundText) -> Res
     let whole = [before, own].concat();
     if edit.new.lines().skip(1).any(|line| !line.trim().is_empty() && !line.as_bytes().starts_with(&whole)) {
         return Err(format!(
-            "`old` begins behind the indentation of line {line}, and `new` has lines that are indented less; give both \
-             with the whole indentation of each line"
+            "`old` begins after the indentation of line {line}, and `new` has lines that are indented less; pass both \
+             with the full indentation of each line"
         ));
     }
     Ok(())
@@ -210,7 +210,7 @@ fn no_rival(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), St
     let place = line_of(text, found.range.start);
     let refused = |why: &str| {
         Err(format!(
-            "`old` was found at line {place} except for {ignored}, {why}; give more lines, exactly as they are"
+            "`old` was found at line {place} except for {ignored}, {why}; include more lines, exactly as in the file"
         ))
     };
     let old: Vec<&[u8]> = edit.old.as_bytes().split_inclusive(|byte| *byte == b'\n').map(without_newline).collect();
@@ -220,7 +220,7 @@ fn no_rival(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), St
     let own = lines.get(place - 1..).unwrap_or_default();
     let letters = edit.old.bytes().filter(u8::is_ascii_alphanumeric).count();
     if letters < TELLING && old.iter().zip(own).any(|(old, own)| old != own) {
-        return refused("and has hardly a letter");
+        return refused("and contains hardly any letters");
     }
     let rival = (0..lines.len()).filter(|start| start + 1 != place).find(|start| {
         let pairs = || old.iter().zip(&lines[*start..]);
@@ -229,7 +229,7 @@ fn no_rival(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), St
         same > 0 && 2 * same >= content && better
     });
     if let Some(rival) = rival {
-        return refused(&format!("and a part of it exactly at line {}", rival + 1));
+        return refused(&format!("and part of it matches line {} exactly", rival + 1));
     }
     let new = Folded::of(edit.new.as_bytes(), Fold::LineEnds);
     let file = Folded::of(text, Fold::LineEnds);

@@ -32,7 +32,7 @@ pub(super) fn describe(text: &[u8], edit: &Replacement) -> String {
             said.push_str("The nearest region (`>` marks lines that differ):\n");
             show(&mut said, &lines, &old, start);
         }
-        None => said.push_str("No line of the file is like it; read the file again."),
+        None => said.push_str("No line of the file is similar; read the file again."),
     }
     said
 }

@@ -147,7 +147,7 @@ fn shifted(line: &[u8], shift: &Shift) -> Result<Vec<u8>, String> {
             Some(rest) => Ok(rest.to_vec()),
             None => Err(format!(
                 "`old` was found with less indentation than given, and the line `{}` of `new` has too little to be \
-                 shifted alike; give both with the indentation of the file",
+                 shifted by the same amount; pass both with the file's indentation",
                 String::from_utf8_lossy(indented(line).1).chars().take(80).collect::<String>()
             )),
         },
@@ -201,8 +201,8 @@ fn spelled(line: &[u8], spelling: &Spelling) -> Result<Vec<u8>, String> {
         text.chars().filter_map(both_ways).find(|kind| *kind != b' ' && spelling.ambiguous.contains(kind))
     {
         return Err(format!(
-            "the file has typographic characters where `old` has `{}`, and `new` changes lines with it; give both with the \
-             characters of the file",
+            "the file has typographic characters where `old` has `{}`, and `new` changes lines with it; pass \
+             both with the file's characters",
             char::from(kind)
         ));
     }

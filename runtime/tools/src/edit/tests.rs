@@ -44,7 +44,7 @@ fn an_edit_keeps_line_ends_and_trailing_blanks_of_the_file() {
     refused("foodie();\nx\n", "food  ", "good", "not found");
     check("food\nx\n", "food  ", "good", "good\nx\n");
     // A text with hardly any letters could be anywhere.
-    refused("a\n\n  end\n", "    \n  end\n", "    \n  b\n  end\n", "hardly a letter");
+    refused("a\n\n  end\n", "    \n  end\n", "    \n  b\n  end\n", "hardly any letters");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn indentation_is_shifted_as_a_whole() {
         file,
         "          if x {\n              wait();\n",
         "if q {\n    wait();\n",
-        "too little to be shifted alike",
+        "too little to be shifted by the same amount",
     );
     // Lines whose indentation differs by different blanks are not shifted.
     refused(file, "if x {\n        wait();\n}\n", "z", "not found");

@@ -92,7 +92,10 @@ fn local_addresses_and_unsupported_urls_are_refused() {
         "http://10.0.0.1/".to_owned(),
     ] {
         let (result, _dir) = fetch(&[], &url);
-        assert!(result.is_error && result.joined_text().contains("refusing to connect there"), "{url}: {result:?}");
+        assert!(
+            result.is_error && result.joined_text().contains("capture refuses to connect to it"),
+            "{url}: {result:?}"
+        );
     }
     assert!(fetch(&[], "http://a:b@example.test/").0.joined_text().contains("password"));
     assert!(fetch(&[], "ftp://example.test/").0.joined_text().contains("neither http nor https"));

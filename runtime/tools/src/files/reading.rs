@@ -87,7 +87,7 @@ fn lines(opened: &mut OpenedFile, arguments: &ReadArguments, cancel: &Cancel) ->
         }
     }
     if start >= content.len() && first > 1 {
-        return Err(format!("it has {total} lines, and none at offset {first}"));
+        return Err(format!("it has only {total} lines, so none at offset {first}"));
     }
     let (mut end, mut lines) = (start, 0);
     while end < content.len() && lines < most {
@@ -121,7 +121,7 @@ fn far(opened: &mut OpenedFile, first: u64, most: u64, cancel: &Cancel) -> Resul
         }
         let buffer = reader.fill_buf().map_err(failed)?;
         if buffer.is_empty() {
-            return Err(format!("it has {} lines, and none at offset {first}", line - 1));
+            return Err(format!("it has only {} lines, so none at offset {first}", line - 1));
         }
         // Skip to the end of the line before the first one, or the whole buffer.
         let wanted = usize::try_from(first - line - 1).unwrap_or(usize::MAX);
@@ -138,7 +138,7 @@ fn far(opened: &mut OpenedFile, first: u64, most: u64, cancel: &Cancel) -> Resul
         (line, passed) = (line + newlines, passed + taken as u64);
         if passed > limits::READ_SKIP_BYTES {
             return Err(format!(
-                "line {first} is more than {} MiB into it; use bash with sed or tail",
+                "line {first} is more than {} MiB into the file; use bash with sed or tail",
                 limits::READ_SKIP_BYTES >> 20
             ));
         }

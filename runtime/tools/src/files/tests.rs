@@ -75,7 +75,7 @@ fn a_file_is_read_with_its_line_numbers() {
     assert!(seen.whole && seen.lines == [(1, 3)] && seen.bytes == 14);
     let result = place.read("a", Some(2), Some(1));
     assert_eq!(result.joined_text(), "     2\ttwo\n[lines 2-2 of 3; continue with offset 3]");
-    failed(&place.read("a", Some(4), None), "it has 3 lines, and none at offset 4");
+    failed(&place.read("a", Some(4), None), "it has only 3 lines, so none at offset 4");
     place.put("empty", "");
     assert_eq!(place.read("empty", None, None).joined_text(), "(the file is empty)");
     failed(&place.read("none", None, None), "cannot open none");
@@ -129,12 +129,12 @@ fn a_range_of_lines_can_be_read_from_a_huge_file() {
     assert_eq!(result.details.seen, None);
     let last = place.read("huge", Some(900_000), None).joined_text();
     assert_eq!(last, "900000\tthis is line number 900000\n");
-    failed(&place.read("huge", Some(900_002), None), "it has 900000 lines");
+    failed(&place.read("huge", Some(900_002), None), "it has only 900000 lines");
     failed(&place.edit("huge", "number 5\n", "x"), "longer than 10 MiB");
     failed(&place.write("huge", "x"), "longer than 10 MiB");
     // Refusing 10 GB of holes is cheap.
     file.set_len(10 << 30).unwrap();
-    failed(&place.read("huge", Some(10_000_000), None), "more than 256 MiB into it");
+    failed(&place.read("huge", Some(10_000_000), None), "more than 256 MiB into the file");
 }
 
 #[test]

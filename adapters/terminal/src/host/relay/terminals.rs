@@ -114,7 +114,7 @@ impl Relay {
         if self.screen.try_send(ToScreen::Rename(name)) {
             Ok(())
         } else {
-            Err("the run has another name, but the server does not know the new name until it restarts".to_owned())
+            Err("the run was renamed, but the server does not know the new name until it restarts".to_owned())
         }
     }
 

@@ -214,7 +214,9 @@ fn a_dialog_of_an_untested_version_is_marked_unanswerable() {
         ("Claude Code v2.2.0", Some("keys were tested with claude 2.1.328 and later, before 2.2.0, not with 2.2.0")),
         (
             "Welcome",
-            Some("the version is not known, and keys were tested with claude 2.1.328 and later, before 2.2.0 only"),
+            Some(
+                "the agent's version is unknown, and keys were tested only with claude 2.1.328 and later, before 2.2.0",
+            ),
         ),
     ] {
         let mut stage = Stage::sized(SIZE, Provider::Claude, embedded());
@@ -236,9 +238,9 @@ fn a_dialog_with_an_unknown_layout_is_marked_unanswerable() {
         "{rule}\n Bash command\n\n   touch x\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don’t ask again for \
          touch\n   3. No\n\n Esc to cancel · Tab to amend"
     );
-    let unknown = Some("the dialog has an option that capture does not know");
-    let named = Some("the dialog does not name its keys in a way that capture knows");
-    let two = Some("the dialog does not have one option to allow once and one to deny");
+    let unknown = Some("capture does not recognize one of the options of the dialog");
+    let named = Some("capture does not recognize how the dialog names its keys");
+    let two = Some("the dialog does not have exactly one option to allow once and one to deny");
     let order = Some("the options of the dialog are not numbered in order");
     for (was, is, why) in [
         ("", "", None),

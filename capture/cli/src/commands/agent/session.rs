@@ -30,13 +30,13 @@ pub(super) struct Arguments {
 enum SessionCommand {
     /// Summarize the file and list its problems.
     Load(Load),
-    /// Print the context at a point: messages, thinking level, model.
+    /// Print the context at one entry: messages, thinking level, model.
     Context(At),
-    /// Print the messages that a model would receive at a point.
+    /// Print the messages that a model would receive at one entry.
     Llm(At),
     /// Print the whole tree.
     Tree(SessionFile),
-    /// Print the entries from the root to a point.
+    /// Print the entries on the path from the root to one entry.
     Path(At),
     /// Continue at another entry, or before the first one.
     Branch(change::Branch),

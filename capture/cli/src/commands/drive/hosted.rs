@@ -59,8 +59,8 @@ impl Hosting<'_> {
 /// Runs the host.
 pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).context("cannot read the session to start")?;
-    let spec: HostSpec = serde_json::from_str(&line).context("cannot decode the session to start")?;
+    std::io::stdin().lock().read_line(&mut line).context("cannot read the settings of the new session")?;
+    let spec: HostSpec = serde_json::from_str(&line).context("cannot decode the settings of the new session")?;
     // Signals from the server's terminal must not reach this process.
     rustix::process::setsid().context("cannot leave the server's terminal")?;
     let null = File::options().read(true).write(true).open("/dev/null").context("cannot open /dev/null")?;

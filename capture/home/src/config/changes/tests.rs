@@ -8,7 +8,7 @@ fn settings(text: &str) -> Vec<Setting> {
 }
 
 #[test]
-fn changed_settings_are_listed_with_when_they_take_effect() {
+fn each_changed_setting_reports_when_it_takes_effect() {
     // The server decides at start what to remove before storing.
     let secrets = changed(&settings(""), &settings("[store]\nredacted_only = true\n"));
     assert_eq!(secrets.iter().map(takes_effect).collect::<Vec<_>>(), [TakesEffect::AfterRestart]);
