@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     id::{ApprovalId, EventId, FindingId, MessageId, PromptId, SessionId},
-    level::Severity,
+    level::{Confidence, Severity},
     provider::names,
     time::Timestamp,
 };
@@ -87,6 +87,9 @@ pub struct Finding {
     pub severity: Severity,
     /// Its state.
     pub state: FindingState,
+    /// How certain it is: no more than its strongest evidence.
+    #[serde(default = "high", skip_serializing_if = "is_high")]
+    pub confidence: Confidence,
     /// The session it belongs to.
     pub session_id: SessionId,
     /// Identifies the cause. A session has at most one unresolved finding with a key.
@@ -122,6 +125,14 @@ pub struct Finding {
     /// Why it was resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<String>,
+}
+
+const fn high() -> Confidence {
+    Confidence::High
+}
+
+fn is_high(confidence: &Confidence) -> bool {
+    *confidence == Confidence::High
 }
 
 impl Finding {

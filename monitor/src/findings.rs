@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use events::{ApprovalId, EventId, Finding, FindingId, FindingKind, FindingState, SessionId, Severity, Timestamp};
+use events::{
+    ApprovalId, Confidence, EventId, Finding, FindingId, FindingKind, FindingState, SessionId, Severity, Timestamp,
+};
 
 /// Maximum number of open findings in a session; further ones are raised when one is closed.
 const OPEN: usize = 64;
@@ -67,6 +69,8 @@ pub(crate) struct SessionFindings {
     over: VecDeque<(String, Timestamp)>,
     off: Vec<FindingKind>,
     changed: Vec<Finding>,
+    /// The confidence of the evidence that is being examined.
+    by: Confidence,
 }
 
 impl SessionFindings {
@@ -78,7 +82,13 @@ impl SessionFindings {
             over: VecDeque::new(),
             off: off.to_vec(),
             changed: Vec::new(),
+            by: Confidence::High,
         }
+    }
+
+    /// Sets the confidence of the evidence that is examined next: findings are no more certain.
+    pub(crate) const fn examine(&mut self, by: Confidence) {
+        self.by = by;
     }
 
     /// Raises no findings of these kinds from now on.
@@ -143,7 +153,7 @@ impl SessionFindings {
         }
         let over = self.over_at(&raise.key);
         if let Some(entry) = self.open.get_mut(&raise.key) {
-            if let Some(changed) = entry.update(raise, at) {
+            if let Some(changed) = entry.update(raise, self.by, at) {
                 self.changed.push(changed);
             }
             return;
@@ -158,6 +168,7 @@ impl SessionFindings {
             kind: raise.kind,
             severity: raise.severity,
             state: FindingState::Open,
+            confidence: self.by,
             session_id: self.session,
             key: raise.key.clone(),
             what: raise.what,
@@ -216,8 +227,9 @@ impl SessionFindings {
 
 impl OpenFinding {
     /// Returns the finding if the change is worth reporting.
-    fn update(&mut self, raise: NewFinding, at: Timestamp) -> Option<Finding> {
+    fn update(&mut self, raise: NewFinding, by: Confidence, at: Timestamp) -> Option<Finding> {
         let finding = &mut self.finding;
+        finding.confidence = finding.confidence.max(by);
         let grave = (raise.kind, raise.severity) != (finding.kind, finding.severity);
         let later = raise.until.is_some() && raise.until != finding.until;
         finding.kind = raise.kind;
@@ -286,6 +298,20 @@ mod tests {
         assert_eq!(findings.drain()[0].state, FindingState::Resolved);
         findings.resolve("loop", at(6), "over");
         assert!(findings.drain().is_empty());
+    }
+
+    #[test]
+    fn a_finding_is_no_more_certain_than_its_strongest_evidence() {
+        let mut findings = findings();
+        findings.examine(Confidence::Low);
+        findings.raise(seen(5, 1), at(1));
+        assert_eq!(findings.drain()[0].confidence, Confidence::Low);
+        findings.examine(Confidence::Medium);
+        findings.raise(seen(10, 1), at(2));
+        findings.examine(Confidence::Low);
+        findings.raise(seen(20, 1), at(3));
+        let told: Vec<Confidence> = findings.drain().iter().map(|finding| finding.confidence).collect();
+        assert_eq!(told, [Confidence::Medium, Confidence::Medium]);
     }
 
     #[test]

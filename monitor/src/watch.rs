@@ -196,6 +196,11 @@ impl SessionWatch {
         }
         self.clock = at;
         self.findings.audible = self.live && !past;
+        self.findings.examine(if let Payload::Signal(signal) = &event.payload {
+            signal.strength
+        } else {
+            event.confidence
+        });
         self.before_end = self.over_at.is_some_and(|over_at| moment(event) < over_at);
         self.read(event, at, rules);
         self.raise_deferred_question(at);
@@ -560,6 +565,7 @@ impl SessionWatch {
             self.follow_live(at);
         }
         self.stuck.begin(session.last_event_at);
+        self.findings.examine(session.status.confidence);
         self.pass(at, rules);
         self.findings.audible = self.live;
         self.sub |= session.parent_session_id.is_some();

@@ -139,6 +139,7 @@ mod tests {
     fn finding(id: u128, kind: FindingKind, first_at: i64) -> Finding {
         let (session_id, at) = (SessionId::from_bits(id), Timestamp::from_millisecond(first_at));
         Finding {
+            confidence: events::Confidence::High,
             id: Finding::id_of(session_id, "key", at),
             kind,
             severity: Severity::Warning,

@@ -1,7 +1,7 @@
 //! Stores the monitor's findings and their notifications, each as an event of the session and a row. These events are
 //! derived: folding the log ignores them.
 
-use events::{Annotation, Finding, Notification, Payload, SendOutcome, SessionId, Timestamp, Topic};
+use events::{Annotation, Finding, Notification, Payload, SendOutcome, SessionId, Source, Timestamp, Topic};
 use projections::{Conclusion, Prompt};
 
 use super::{Ingest, TransactionFailure};
@@ -79,8 +79,11 @@ impl Ingest {
             redact::of_event(&mut text, &mut payload);
         }
         let turn_id = self.state(slot)?.open_turn().map(|turn| turn.id);
-        let severity = if let Payload::Finding(finding) = &payload { Some(finding.severity) } else { None };
-        let conclusion = Conclusion { at: now, turn_id, payload, turn: None, approval: None, basis: None };
+        let finding = if let Payload::Finding(finding) = &payload { Some(finding) } else { None };
+        let severity = finding.map(|finding| finding.severity);
+        // A conclusion is no more certain than its evidence.
+        let basis = finding.map(|finding| (Source::Runtime, finding.confidence));
+        let conclusion = Conclusion { at: now, turn_id, payload, turn: None, approval: None, basis };
         let event = self.derive(slot, conclusion, now, false)?;
         let event = events::Event { severity, text, ..event };
         self.state(slot)?.note_typed(&event);

@@ -58,6 +58,7 @@ fn session(id: u128, (state, reason, since, activity): Status) -> Session {
 fn finding((kind, is_below, first_at, state): Found) -> Finding {
     let (session_id, at) = (SessionId::from_bits(1 + u128::from(is_below)), Timestamp::from_millisecond(first_at));
     Finding {
+        confidence: events::Confidence::High,
         id: Finding::id_of(session_id, kind.as_str(), at),
         kind,
         severity: Severity::Warning,

@@ -218,6 +218,7 @@ fn permission_requests_decisions_and_findings_are_found() {
     let ended = ApprovalResolved { outcome: Some(ToolOutcome::Denied), ..Default::default() };
     log.append("claude/a", ended, "keep");
     let mut finding = Finding {
+        confidence: events::Confidence::High,
         id: FindingId::from("f"),
         kind: FindingKind::RepeatedFailure,
         severity: Severity::Warning,

@@ -50,6 +50,7 @@ async fn the_id_of_a_merged_session_redirects_to_the_survivor() {
 
 pub(super) fn finding(n: u32, kind: FindingKind) -> Finding {
     Finding {
+        confidence: events::Confidence::High,
         id: format!("{n:04}-{kind}").into(),
         session_id: id(1),
         kind,

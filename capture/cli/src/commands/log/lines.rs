@@ -307,6 +307,7 @@ mod tests {
 
     fn finding(at_s: i64, state: FindingState) -> Event {
         let finding = Finding {
+            confidence: events::Confidence::High,
             id: "f1".into(),
             kind: FindingKind::RiskyApproval,
             severity: Severity::Warning,

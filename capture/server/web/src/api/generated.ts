@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 72bf560aeacdd86c2c65be99aa5736e84e3d24cb3168cd03558df5b00b06b5d5
+// SHA-256 of its paths and components: 3983b843d8e740d7deba5294d05e5e9c7ee5f89678a68b201a324e5911b2a9b9
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -856,6 +856,8 @@ export type Finding = {
   acknowledged_at?: (Timestamp | null);
   /** The approval it is about. */
   approval_id?: string | null;
+  /** How certain it is: no more than its strongest evidence. */
+  confidence?: Confidence;
   /** How often it was seen. */
   count: number;
   /** The events on which it is based, oldest first. */
@@ -905,7 +907,7 @@ export const FINDING_KINDS: Record<FindingKind, { meaning: string; need: Need | 
   loop: { meaning: "the agent repeats the same steps", need: "stuck", title: "Loop" },
   merge_conflict: { meaning: "a merge, rebase or pull stopped at conflicts", need: "failure", title: "Merge conflict" },
   network: { meaning: "the model's service cannot be reached", need: "failure", title: "Network" },
-  open_work: { meaning: "the session ended with an open turn, failing tests or conflicts", need: "stuck", title: "Open work" },
+  open_work: { meaning: "the session ended with an open turn, a failed check or conflicts", need: "stuck", title: "Open work" },
   provider: { meaning: "the model's service fails", need: "failure", title: "Provider" },
   question: { meaning: "the agent asks you a question", need: "question", title: "Question" },
   quota: { meaning: "a quota is used up", need: "failure", title: "Quota" },

@@ -185,6 +185,7 @@ fn payloads() -> Vec<Payload> {
 
 pub(super) fn finding() -> Finding {
     Finding {
+        confidence: events::Confidence::Medium,
         id: "f1".into(),
         kind: FindingKind::Loop,
         severity: Severity::Warning,
