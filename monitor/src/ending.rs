@@ -104,9 +104,7 @@ impl EndingDetector {
         findings: &mut SessionFindings,
     ) {
         let outcome = completed.outcome;
-        if let Some(line) = completed.receipt.line() {
-            self.checks = Some((completed.receipt.has_failed(), line));
-        }
+        self.checks = completed.receipt.line().map(|line| (completed.receipt.has_failed(), line));
         let started_at = self.turn.take().unwrap_or(at);
         self.cut_off = outcome == TurnOutcome::Exited;
         self.last = Some((started_at, at));

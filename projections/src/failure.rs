@@ -309,9 +309,10 @@ impl FoundTables {
 
 /// The exit code that some agents write into the first lines of an output.
 pub(crate) fn exit_code_in(output: &str) -> Option<i32> {
-    const FIRST_BYTES: usize = 300;
-    let first = &output[..output.floor_char_boundary(FIRST_BYTES)];
-    code_in(&first.to_ascii_lowercase())
+    const FIRST_BYTES: usize = 40;
+    let first = output[..output.floor_char_boundary(FIRST_BYTES)].to_ascii_lowercase();
+    let begins = ["exit code", "exited with code", "command exited with code", "error: exit code"];
+    code_in(&first).filter(|_| begins.iter().any(|sign| first.trim_start().starts_with(sign)))
 }
 
 /// The exit code in a text in lower case.

@@ -33,12 +33,15 @@ pub(crate) struct RunningCheck {
     exit: ExitMeans,
     /// The chain of `&&` it belongs to.
     chain: usize,
-    /// Whether a filter may leave out failures that the program prints.
+    /// Whether the output may lack failures that the program printed, or contain what others printed before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     filtered: bool,
     /// Whether no other program of the line prints anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     alone: bool,
+    /// Whether the next command of its chain runs only if it succeeded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    gates: bool,
 }
 
 /// The whole command of a call: from its input, as its title may be cut. Agents name the field differently, and some
@@ -70,11 +73,13 @@ pub(crate) fn checks_of(command: &str) -> Vec<RunningCheck> {
     }
     let commands = line::commands_of(command).unwrap_or_else(|| line::unparsed(command));
     let printing = commands.iter().filter(|command| !programs::only_shows(&command.words)).count();
+    let shows_files = commands.iter().any(|command| !command.is_filter && programs::shows_files(&command.words));
     let check = |command: &LineCommand| {
         let class = programs::class_of(&command.words)?;
         let exit = if command.background { ExitMeans::Nothing } else { command.exit };
-        let filtered = command.piped_into.iter().any(|filter| drops_lines(filter));
-        Some(RunningCheck { class, exit, chain: command.chain, filtered, alone: printing == 1 })
+        let drops = command.piped_into.iter().any(|filter| drops_lines(filter));
+        let filtered = drops || command.redirected || shows_files;
+        Some(RunningCheck { class, exit, chain: command.chain, filtered, alone: printing == 1, gates: command.gates })
     };
     commands.iter().filter_map(check).take(CHECKS_OF_CALL).collect()
 }
@@ -90,10 +95,12 @@ pub(crate) fn run_tests(checks: &[RunningCheck]) -> bool {
     checks.iter().any(|check| check.class == CheckClass::Tests)
 }
 
-/// Whether the output of a command line is its own: it does not only show what was printed before.
+/// Whether the output of a command line is its own: none of its commands shows what was printed before.
 fn prints_its_own(command: &str) -> bool {
-    line::commands_of(command)
-        .is_some_and(|commands| commands.iter().any(|command| !programs::only_shows(&command.words)))
+    line::commands_of(command).is_some_and(|commands| {
+        let shows = |command: &LineCommand| !command.is_filter && programs::shows_files(&command.words);
+        !commands.iter().any(shows) && commands.iter().any(|command| !programs::only_shows(&command.words))
+    })
 }
 
 /// Whether a filter may drop the line that reports failures.
@@ -101,13 +108,20 @@ fn drops_lines(filter: &[String]) -> bool {
     let words = || filter.iter().skip(1).map(String::as_str);
     match filter.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program)) {
         "cat" | "tail" | "tee" | "less" | "more" | "sort" | "cut" | "tr" | "nl" | "ts" => false,
-        // A pattern that matches the whole summary line.
-        "grep" | "egrep" | "rg" => !words().any(|word| {
-            let word = word.to_ascii_lowercase();
-            word.contains("test result")
-                || word.contains("tests:")
-                || (word.contains("fail") && !words().any(|w| w == "-v"))
-        }),
+        // A pattern that matches the summary line of a failed run too.
+        "grep" | "egrep" | "rg" => {
+            let drops = |word: &str| {
+                let is_short = word.starts_with('-') && !word.starts_with("--");
+                is_short && word.contains(['v', 'm']) || word == "--invert-match" || word.starts_with("--max-count")
+            };
+            let shows = |word: &str| {
+                let word = word.to_ascii_lowercase();
+                (word.contains("test result") || word.contains("tests:") || word.contains("fail"))
+                    && !word.contains("ok")
+                    && !word.ends_with("passed")
+            };
+            words().any(drops) || !words().any(shows)
+        }
         _ => true,
     }
 }
@@ -170,13 +184,13 @@ pub(crate) fn ran(
     let command = shown.map(|shown| one_line(shown, COMMAND_CHARS)).unwrap_or_default();
     for (at, check) in running.iter().enumerate() {
         let of_chain = |other: usize| running[other].chain == check.chain;
-        let later_ran = (at + 1..running.len()).any(|other| of_chain(other) && printed[other].is_some());
+        let later_ran = check.gates && (at + 1..running.len()).any(|other| of_chain(other) && printed[other].is_some());
         let earlier_failed = (0..at).any(|other| of_chain(other) && printed[other] == Some(false));
         if earlier_failed {
             // The chain ended before it.
             continue;
         }
-        let verdict = check.verdict(printed[at], exit, later_ran);
+        let verdict = check.verdict(printed[at], exit, later_ran, text);
         let exit_code = call.exit_code.filter(|_| check.exit == ExitMeans::Own);
         let counts = (check.class == CheckClass::Tests).then(|| summary::of_tests(text)).flatten();
         put(receipt, check.class, &command, verdict, exit_code, counts.and_then(|summary| summary.counts), event);
@@ -244,7 +258,11 @@ enum LineExit {
 
 impl LineExit {
     fn of(call: &FinishedCall<'_>) -> Self {
-        match (call.exit_code.or_else(|| crate::failure::exit_code_in(call.text?)), call.outcome) {
+        // Some agents begin the text of an error with the exit code.
+        let written = || crate::failure::exit_code_in(call.text.filter(|_| call.outcome == ToolOutcome::Error)?);
+        match (call.exit_code.or_else(written), call.outcome) {
+            // `timeout` ended the command.
+            (Some(124), _) => Self::Unknown,
             (Some(0), _) => Self::Zero,
             (Some(_), _) => Self::NotZero,
             // Agents report a failed command as an error.
@@ -284,7 +302,7 @@ impl RunningCheck {
                 let is_empty = summary.counts.is_some_and(|counts| counts.passed == 0);
                 if summary.failed {
                     Some(false)
-                } else if self.filtered || is_empty {
+                } else if self.filtered || is_empty || summary.doubtful || is_cut(text) {
                     None
                 } else {
                     Some(true)
@@ -300,20 +318,34 @@ impl RunningCheck {
         }
     }
 
-    fn verdict(&self, printed: Option<bool>, exit: LineExit, later_ran: bool) -> CheckVerdict {
+    fn verdict(&self, printed: Option<bool>, exit: LineExit, later_ran: bool, text: &str) -> CheckVerdict {
         let by_exit = match (self.exit, exit) {
+            // `cd` failed before it.
+            (ExitMeans::Own | ExitMeans::FailureOnly, LineExit::NotZero) if begins_with_one_of(text, &["cd: "]) => None,
             (ExitMeans::Own | ExitMeans::SuccessOnly, LineExit::Zero) => Some(true),
             (ExitMeans::Own | ExitMeans::FailureOnly, LineExit::NotZero) => Some(false),
             _ if later_ran => Some(true),
             (ExitMeans::Own | ExitMeans::SuccessOnly | ExitMeans::FailureOnly | ExitMeans::Nothing, _) => None,
         };
+        // In a line that failed, another command may have printed the success.
+        let printed = printed.filter(|passed| !passed || exit != LineExit::NotZero || later_ran || self.alone);
+        // A run of no tests shows nothing.
+        let is_empty = self.class == CheckClass::Tests && summary::ran_nothing(text);
         match (printed, by_exit) {
             // A printed failure counts even if the line succeeded, and a failed line even if a part printed success.
             (Some(false), _) | (_, Some(false)) => CheckVerdict::Failed,
-            (Some(true), _) | (None, Some(true)) => CheckVerdict::Passed,
-            (None, None) => CheckVerdict::Unknown,
+            (Some(true), _) => CheckVerdict::Passed,
+            (None, Some(true)) if !is_empty => CheckVerdict::Passed,
+            (None, Some(true) | None) => CheckVerdict::Unknown,
         }
     }
+}
+
+/// Whether a part of an output is missing.
+fn is_cut(text: &str) -> bool {
+    ["<persisted-output>", "tokens truncated", "characters truncated", "[output truncated"]
+        .iter()
+        .any(|sign| text.contains(sign))
 }
 
 /// The tests that a command ran although its words do not say so, by the summary it printed.
@@ -327,6 +359,7 @@ fn tests_printed_by(call: &FinishedCall<'_>, text: &str) -> Option<RunningCheck>
         chain: 0,
         filtered: false,
         alone: false,
+        gates: false,
     })
 }
 

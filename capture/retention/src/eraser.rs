@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, bounded};
 use events::{SessionId, Timestamp};
 use ingest::{IngestInput, IngestStopped};
 use live_view::Refusal;
-use store::{About, CommitError, Compacted, ReadError, RemovalKind, SessionRow, Writer};
+use store::{About, CommitError, Compacted, ErasePending, ReadError, RemovalKind, SessionRow, Writer};
 
 use crate::{
     CONFIRM, Retention,
@@ -183,6 +183,10 @@ impl Eraser {
         let forgotten = pending.iter().filter(|pending| pending.kind == RemovalKind::Forgotten);
         let forgotten: Vec<About> = forgotten.map(|pending| pending.about.clone()).collect();
         let rows: Vec<SessionRow> = pending.iter().map(|pending| pending.row).collect();
+        if pending.iter().all(|pending| pending.about.erased) {
+            // Everything is erased, but for the write-ahead log.
+            return self.finish(&pending);
+        }
         if !forgotten.is_empty() {
             files::remove(&parts.data, &forgotten)?;
         }
@@ -204,16 +208,21 @@ impl Eraser {
         let freed = if forgotten.is_empty() { self.give_back()? } else { Some(self.compact()?) };
         let erased: Vec<(SessionRow, RemovalKind)> =
             pending.iter().map(|pending| (pending.row, pending.kind)).collect();
-        let sessions = erased.len();
-        // Once nothing is listed, everybody is told that the data is gone. So the log must be empty before.
-        let all = erased.clone();
-        self.step(move |writer| writer.overwrite_facts(&all))?;
-        self.empty_log()?;
-        self.step(move |writer| writer.finish_erasing(&erased))?;
+        self.step(move |writer| writer.overwrite_facts(&erased))?;
+        self.finish(&pending)?;
+        let sessions = pending.len();
         let Compacted { before, after } = freed.unwrap_or_default();
         let freed = before.saturating_sub(after);
         tracing::info!(sessions, freed, ms = began.elapsed().as_millis(), "removed sessions are erased");
         Ok(())
+    }
+
+    /// Empties the write-ahead log and takes the sessions off the list. Once nothing is listed, everybody is told that
+    /// the data is gone.
+    fn finish(&self, pending: &[ErasePending]) -> Result<(), EraseError> {
+        self.empty_log()?;
+        let erased: Vec<_> = pending.iter().map(|pending| (pending.row, pending.kind)).collect();
+        self.step(move |writer| writer.finish_erasing(&erased))
     }
 
     fn erase_from_index(&self, ids: &[SessionId]) -> Result<(), EraseError> {

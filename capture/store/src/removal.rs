@@ -43,6 +43,9 @@ pub struct About {
     pub files: Vec<PathBuf>,
     /// When its last event happened.
     pub last_event_at: Option<Timestamp>,
+    /// Whether everything is erased except what the write-ahead log contains.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub erased: bool,
 }
 
 impl About {
@@ -55,6 +58,7 @@ impl About {
             runs: session.run_id.iter().map(ToString::to_string).collect(),
             files: session.transcripts.iter().map(|transcript| PathBuf::from(&transcript.path)).collect(),
             last_event_at: Some(session.last_event_at),
+            erased: false,
         }
     }
 
@@ -324,7 +328,7 @@ impl Writer {
     /// When SQLite cannot write.
     pub fn overwrite_facts(&mut self, erased: &[(SessionRow, RemovalKind)]) -> Result<(), CommitError> {
         let sql = "UPDATE erasing SET about = ?3 WHERE session = ?1 AND forgotten = ?2";
-        let nothing = About::default().stored();
+        let nothing = About { erased: true, ..About::default() }.stored();
         self.with_secure_delete(erased, |row, is_forgotten| {
             self.connection().execute(sql, params![row.number(), is_forgotten, nothing])
         })

@@ -5,15 +5,17 @@ use serde::{Deserialize, Serialize};
 
 /// Longest line that is parsed, bytes.
 const LINE_BYTES: usize = 16 << 10;
-/// Maximum number of openings of groups and substitutions in a line that is parsed: the parser's effort may double with
+/// Maximum number of groups, substitutions and keywords in a line that is parsed: the parser's effort may double with
 /// each.
-const OPENINGS: usize = 24;
-/// Maximum number of simultaneously open groups.
-const OPEN: usize = 5;
+const OPENINGS: usize = 16;
+/// The same for `case`, which costs more.
+const CASES: usize = 4;
 /// Maximum nesting of `sh -c`.
 const SHELLS: usize = 2;
 /// Maximum number of commands taken from a line.
 const COMMANDS: usize = 40;
+/// Maximum number of stages of a pipe that are examined.
+const STAGES: usize = 12;
 
 /// What the exit code of a line says about one of its commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +53,12 @@ pub(super) struct LineCommand {
     pub(super) words: Vec<String>,
     /// The programs that its output is piped into, with their arguments.
     pub(super) piped_into: Vec<Vec<String>>,
+    /// Whether its input is the output of another command.
+    pub(super) is_filter: bool,
+    /// Whether its output goes to a file.
+    pub(super) redirected: bool,
+    /// Whether the next command of its chain runs only if it succeeded.
+    pub(super) gates: bool,
     /// What the exit code of the line says about it.
     pub(super) exit: ExitMeans,
     /// The chain of `&&` that it belongs to: a later command of the chain ran only if this one succeeded.
@@ -61,6 +69,7 @@ pub(super) struct LineCommand {
 
 /// The simple commands of a line, in order; `None` if it cannot be parsed.
 pub(super) fn commands_of(line: &str) -> Option<Vec<LineCommand>> {
+    let line = &Skeleton::of(line)?.parsable()?;
     let mut reader = LineReader::default();
     reader.text(line, ExitMeans::Own, 0)?;
     Some(reader.found)
@@ -71,10 +80,15 @@ pub(super) fn unparsed(line: &str) -> Vec<LineCommand> {
     let part = |(chain, part): (usize, &str)| LineCommand {
         words: part.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned()).collect(),
         piped_into: Vec::new(),
+        is_filter: false,
+        // Where its output went is not known.
+        redirected: true,
+        gates: false,
         exit: ExitMeans::Nothing,
         chain,
         background: false,
     };
+    let line = Skeleton::of(line).map(|skeleton| skeleton.text).unwrap_or_default();
     let parts = line.split([';', '&', '|', '\n']).enumerate().map(part);
     parts.filter(|part| !part.words.is_empty()).take(COMMANDS).collect()
 }
@@ -88,13 +102,12 @@ struct LineReader {
     /// Whether a pipe fails if one of its commands does: `set -o pipefail`.
     pipefail: bool,
     background: bool,
+    /// Number of loops and conditions around the current command.
+    bodies: usize,
 }
 
 impl LineReader {
     fn text(&mut self, line: &str, exit: ExitMeans, shells: usize) -> Option<()> {
-        if line.len() > LINE_BYTES || nests_too_deep(line) {
-            return None;
-        }
         let options = ParserOptions::default();
         let program = Parser::new(std::io::Cursor::new(line), &options).parse_program().ok()?;
         let items: Vec<&ast::CompoundListItem> =
@@ -115,12 +128,14 @@ impl LineReader {
             let background = self.background;
             self.background |= matches!(separator, ast::SeparatorOperator::Async);
             let is_last = at + 1 == items.len();
-            let of_item = match (is_last, self.exits_on_error) {
+            // The shell does not exit if a part of `a && b` fails, except the last one.
+            let exits = self.exits_on_error && and_or.additional.is_empty();
+            let of_item = match (is_last, exits) {
                 (true, _) => ExitMeans::Own,
                 (false, true) => ExitMeans::SuccessOnly,
                 (false, false) => ExitMeans::Nothing,
             };
-            if !self.exits_on_error {
+            if !exits {
                 self.chains += 1;
             }
             self.and_or(and_or, of_item.within(exit), shells);
@@ -161,40 +176,50 @@ impl LineReader {
     }
 
     fn pipeline(&mut self, pipeline: &ast::Pipeline, exit: ExitMeans, shells: usize) {
-        for (at, command) in pipeline.seq.iter().enumerate() {
+        let mut stages: Vec<Vec<String>> = pipeline.seq.iter().take(STAGES).map(words_of).collect();
+        if pipeline.seq.len() > STAGES {
+            // Filters that are not known.
+            stages.push(vec!["?".to_owned()]);
+        }
+        for (at, command) in pipeline.seq.iter().enumerate().take(STAGES) {
             let is_last = at + 1 == pipeline.seq.len();
-            let of_command = match (pipeline.bang, is_last || self.pipefail) {
-                (false, true) => ExitMeans::Own,
-                (true, _) | (_, false) => ExitMeans::Nothing,
+            let others_succeed = || stages.iter().enumerate().all(|(other, words)| other == at || never_fails(words));
+            let of_command = match (pipeline.bang, is_last, self.pipefail) {
+                (true, _, _) | (false, false, false) => ExitMeans::Nothing,
+                (false, true, false) => ExitMeans::Own,
+                (false, _, true) if others_succeed() => ExitMeans::Own,
+                (false, _, true) => ExitMeans::SuccessOnly,
             };
-            let piped_into = pipeline.seq.iter().skip(at + 1).map(words_of).collect();
-            self.command(command, piped_into, of_command.within(exit), shells);
+            let piped_into = stages.get(at + 1..).unwrap_or_default().to_vec();
+            let gates = !pipeline.bang && self.bodies == 0 && (is_last || self.pipefail);
+            self.command(command, PipePlace { piped_into, is_filter: at > 0, gates }, of_command.within(exit), shells);
         }
     }
 
-    fn command(&mut self, command: &ast::Command, piped_into: Vec<Vec<String>>, exit: ExitMeans, shells: usize) {
+    fn command(&mut self, command: &ast::Command, place: PipePlace, exit: ExitMeans, shells: usize) {
         match command {
-            ast::Command::Simple(_) => self.simple(words_of(command), piped_into, exit, shells),
+            ast::Command::Simple(_) => self.simple(command, place, exit, shells),
             ast::Command::Compound(compound, _) => match compound {
                 ast::CompoundCommand::BraceGroup(group) => self.list(&group.list, exit, shells),
-                ast::CompoundCommand::Subshell(group) => self.list(&group.list, exit, shells),
-                ast::CompoundCommand::ForClause(of) => self.list(&of.body.list, ExitMeans::Nothing, shells),
-                ast::CompoundCommand::ArithmeticForClause(of) => self.list(&of.body.list, ExitMeans::Nothing, shells),
+                ast::CompoundCommand::Subshell(group) => {
+                    // Its settings end with it.
+                    let settings = (self.exits_on_error, self.pipefail);
+                    self.list(&group.list, exit, shells);
+                    (self.exits_on_error, self.pipefail) = settings;
+                }
+                ast::CompoundCommand::ForClause(of) => self.body(&of.body.list, shells),
+                ast::CompoundCommand::ArithmeticForClause(of) => self.body(&of.body.list, shells),
                 ast::CompoundCommand::WhileClause(of) | ast::CompoundCommand::UntilClause(of) => {
-                    self.list(&of.0, ExitMeans::Nothing, shells);
-                    self.list(&of.1.list, ExitMeans::Nothing, shells);
+                    self.body(&of.0, shells);
+                    self.body(&of.1.list, shells);
                 }
                 ast::CompoundCommand::IfClause(of) => {
-                    self.list(&of.condition, ExitMeans::Nothing, shells);
-                    self.list(&of.then, ExitMeans::Nothing, shells);
-                    for other in of.elses.iter().flatten() {
-                        self.list(&other.body, ExitMeans::Nothing, shells);
-                    }
+                    self.body(&of.condition, shells);
+                    self.body(&of.then, shells);
+                    of.elses.iter().flatten().for_each(|other| self.body(&other.body, shells));
                 }
                 ast::CompoundCommand::CaseClause(of) => {
-                    for case in of.cases.iter().filter_map(|case| case.cmd.as_ref()) {
-                        self.list(case, ExitMeans::Nothing, shells);
-                    }
+                    of.cases.iter().filter_map(|case| case.cmd.as_ref()).for_each(|case| self.body(case, shells));
                 }
                 ast::CompoundCommand::Arithmetic(_) | ast::CompoundCommand::Coprocess(_) => {}
             },
@@ -203,24 +228,73 @@ impl LineReader {
         }
     }
 
-    fn simple(&mut self, words: Vec<String>, piped_into: Vec<Vec<String>>, exit: ExitMeans, shells: usize) {
+    /// Commands that may run several times or not at all.
+    fn body(&mut self, list: &ast::CompoundList, shells: usize) {
+        self.bodies += 1;
+        self.list(list, ExitMeans::Nothing, shells);
+        self.bodies -= 1;
+    }
+
+    fn simple(&mut self, command: &ast::Command, place: PipePlace, exit: ExitMeans, shells: usize) {
+        let words = words_of(command);
         if words.first().is_some_and(|word| word == "set") {
-            for word in &words {
-                self.exits_on_error |= word.starts_with('-') && !word.starts_with("--") && word.contains('e');
-                self.pipefail |= word == "pipefail";
+            for (at, word) in words.iter().enumerate().skip(1) {
+                let is_flags = |sign: char| {
+                    word.strip_prefix(sign).is_some_and(|flags| flags.contains('e') && !flags.starts_with('-'))
+                };
+                self.exits_on_error = !is_flags('+') && (self.exits_on_error || is_flags('-'));
+                if word == "pipefail" {
+                    self.pipefail = words.get(at - 1).is_none_or(|option| !option.starts_with('+'));
+                }
             }
         }
-        let script = super::programs::script_of(&words).filter(|_| shells < SHELLS).map(str::to_owned);
-        if let Some(script) = script
-            && self.text(&script, exit, shells + 1).is_some()
-        {
-            return;
+        let script = super::programs::script_of(&words).filter(|_| shells < SHELLS);
+        let script = script.and_then(|script| Skeleton::of(script)?.parsable());
+        if let Some(script) = script {
+            let settings = (self.exits_on_error, self.pipefail);
+            (self.exits_on_error, self.pipefail) = (false, false);
+            let is_read = self.text(&script, exit, shells + 1).is_some();
+            (self.exits_on_error, self.pipefail) = settings;
+            if is_read {
+                return;
+            }
         }
         if !words.is_empty() && self.found.len() < COMMANDS {
+            let PipePlace { piped_into, is_filter, gates } = place;
+            let redirected = writes_to_file(command);
             let (chain, background) = (self.chains, self.background);
-            self.found.push(LineCommand { words, piped_into, exit, chain, background });
+            self.found.push(LineCommand { words, piped_into, is_filter, redirected, gates, exit, chain, background });
         }
     }
+}
+
+/// The place of a command in its pipe.
+struct PipePlace {
+    piped_into: Vec<Vec<String>>,
+    is_filter: bool,
+    gates: bool,
+}
+
+/// Whether the output of a simple command goes to a file.
+fn writes_to_file(command: &ast::Command) -> bool {
+    let ast::Command::Simple(simple) = command else { return false };
+    let before = simple.prefix.iter().flat_map(|prefix| prefix.0.iter());
+    let after = simple.suffix.iter().flat_map(|suffix| suffix.0.iter());
+    before.chain(after).any(|item| match item {
+        ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+            let text = redirect.to_string();
+            let is_output = text.starts_with('>') || text.starts_with("1>") || text.starts_with("&>");
+            is_output && !text.contains(">&") && !text.contains("/dev/std") && !text.contains("/dev/tty")
+        }
+        ast::CommandPrefixOrSuffixItem::Word(_)
+        | ast::CommandPrefixOrSuffixItem::AssignmentWord(..)
+        | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => false,
+    })
+}
+
+/// Whether a stage of a pipe practically never fails.
+fn never_fails(words: &[String]) -> bool {
+    matches!(words.first().map(String::as_str), Some("tail" | "tee" | "cat" | "sort" | "echo" | "printf"))
 }
 
 /// The words of a simple command without quotes; none for another command.
@@ -251,7 +325,7 @@ fn unquoted(word: &str) -> String {
     out
 }
 
-/// Whether a pipeline practically never fails, or only prepares the next command.
+/// Whether a pipeline practically never fails.
 fn is_trivial(pipeline: &ast::Pipeline) -> bool {
     pipeline.seq.iter().all(|command| {
         let words = words_of(command);
@@ -260,57 +334,175 @@ fn is_trivial(pipeline: &ast::Pipeline) -> bool {
             // Assignments only.
             None => matches!(command, ast::Command::Simple(_)),
             Some(
-                "cd" | "pushd" | "popd" | "source" | "." | "export" | "unset" | "set" | "echo" | "printf" | "pwd"
-                | "mkdir" | "sleep" | "true" | ":" | "ls" | "cat" | "which" | "date" | "nvm" | "wait" | "exit" | "tail"
-                | "head" | "tee",
+                "cd" | "pushd" | "popd" | "export" | "unset" | "set" | "echo" | "printf" | "sleep" | "true" | ":"
+                | "exit",
             ) => true,
-            Some("git") => matches!(word(1), Some("add" | "status" | "diff" | "log" | "branch" | "fetch" | "show")),
+            Some("git") => word(1) == Some("add"),
             Some(_) => false,
         }
     })
 }
 
-/// Whether parsing a line could take very long.
-fn nests_too_deep(line: &str) -> bool {
-    let (mut open, mut most, mut openings) = (0_usize, 0, 0);
-    let (mut quote, mut in_backticks, mut before) = (None, false, ' ');
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        let opens = match (quote, c) {
-            (Some('\''), '\'') | (Some('"'), '"') => {
-                quote = None;
-                false
-            }
-            // A text in single quotes contains nothing.
-            (Some('\''), _) => false,
-            (_, '\\') => {
-                let _ = chars.next();
-                false
-            }
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                false
-            }
-            (_, '`') => {
-                in_backticks = !in_backticks;
-                openings += usize::from(in_backticks);
-                false
-            }
-            (None, '(' | '{') => true,
-            // In double quotes, only substitutions.
-            (Some(_), '(' | '{') => before == '$',
-            (_, ')' | '}') => {
-                open = open.saturating_sub(1);
-                false
-            }
-            _ => false,
-        };
-        if opens {
-            openings += 1;
-            open += 1;
-            most = most.max(open);
+/// A line without comments and the bodies of here-documents, and how much effort its parsing may take.
+struct Skeleton {
+    text: String,
+    openings: usize,
+    cases: usize,
+}
+
+impl Skeleton {
+    /// `None` for a line that is too long.
+    fn of(line: &str) -> Option<Self> {
+        if line.len() > LINE_BYTES {
+            return None;
         }
-        before = c;
+        let mut scan = Scan { out: String::with_capacity(line.len()), ..Scan::default() };
+        let mut rest = line.chars().peekable();
+        while let Some(c) = rest.next() {
+            scan.next(c, &mut rest);
+        }
+        scan.end_word();
+        Some(Self { text: scan.out, openings: scan.openings, cases: scan.cases })
     }
-    openings > OPENINGS || most > OPEN
+
+    /// The text, unless parsing it could take very long.
+    fn parsable(self) -> Option<String> {
+        (self.openings <= OPENINGS && self.cases <= CASES).then_some(self.text)
+    }
+}
+
+#[derive(Default)]
+struct Scan {
+    out: String,
+    openings: usize,
+    cases: usize,
+    /// The open double quotes (`"`) and substitutions (`(`), innermost last.
+    open: Vec<char>,
+    /// The unquoted word so far.
+    word: String,
+    /// The delimiters of here-documents whose bodies begin on the next line.
+    documents: Vec<String>,
+}
+
+type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+impl Scan {
+    fn next(&mut self, c: char, rest: &mut Rest<'_>) {
+        let is_quoted = self.open.last() == Some(&'"');
+        match c {
+            '\\' => {
+                self.out.push(c);
+                self.out.extend(rest.next());
+                self.word.push('?');
+            }
+            '\'' if !is_quoted => {
+                self.word.push('?');
+                self.out.push(c);
+                for inner in rest.by_ref() {
+                    self.out.push(inner);
+                    if inner == '\'' {
+                        break;
+                    }
+                }
+            }
+            '"' => {
+                self.word.push('?');
+                self.out.push(c);
+                if is_quoted {
+                    self.open.pop();
+                } else {
+                    self.open.push('"');
+                }
+            }
+            '`' => {
+                self.openings += 1;
+                self.out.push(c);
+            }
+            '$' if rest.peek() == Some(&'(') => {
+                self.out.push_str("$(");
+                rest.next();
+                self.openings += 1;
+                self.open.push('(');
+                self.word.clear();
+            }
+            _ if is_quoted => self.out.push(c),
+            '#' if self.word.is_empty() && !self.out.ends_with(['$', '{']) => {
+                while rest.next_if(|c| *c != '\n').is_some() {}
+            }
+            '<' if rest.peek() == Some(&'<') => self.document(rest),
+            '\n' => {
+                self.end_word();
+                self.out.push(c);
+                for delimiter in std::mem::take(&mut self.documents) {
+                    skip_document(&delimiter, rest);
+                }
+            }
+            '(' | '{' => {
+                self.openings += 1;
+                if c == '(' {
+                    self.open.push('(');
+                }
+                self.word.clear();
+                self.out.push(c);
+            }
+            ')' => {
+                self.end_word();
+                if self.open.last() == Some(&'(') {
+                    self.open.pop();
+                }
+                self.out.push(c);
+            }
+            c if c.is_whitespace() || matches!(c, ';' | '&' | '|') => {
+                self.end_word();
+                self.out.push(c);
+            }
+            c => {
+                self.word.push(c);
+                self.out.push(c);
+            }
+        }
+    }
+
+    fn end_word(&mut self) {
+        match self.word.as_str() {
+            "case" => self.cases += 1,
+            "if" | "elif" | "while" | "until" | "for" | "select" | "function" | "!" | "[[" | "time" => {
+                self.openings += 1
+            }
+            _ => {}
+        }
+        self.word.clear();
+    }
+
+    /// `<<EOF`, `<<-'EOF'`; `<<<` is a text.
+    fn document(&mut self, rest: &mut Rest<'_>) {
+        rest.next();
+        if rest.next_if_eq(&'<').is_some() {
+            self.out.push_str("<<<");
+            return;
+        }
+        let _ = rest.next_if_eq(&'-');
+        while rest.next_if(|c| *c == ' ').is_some() {}
+        let mut delimiter = String::new();
+        while let Some(c) = rest.next_if(|c| !c.is_whitespace() && !matches!(c, ';' | '&' | '|' | ')' | '<' | '>')) {
+            delimiter.push(c);
+        }
+        self.documents.push(delimiter.replace(['\'', '"', '\\'], ""));
+        // Its place in the line is an empty input.
+        self.out.push_str("</dev/null ");
+    }
+}
+
+/// Skips the lines up to the delimiter and the delimiter itself.
+fn skip_document(delimiter: &str, rest: &mut Rest<'_>) {
+    while rest.peek().is_some() {
+        let mut line = String::new();
+        while let Some(c) = rest.next_if(|c| *c != '\n') {
+            line.push(c);
+        }
+        if line.trim() == delimiter {
+            return;
+        }
+        rest.next();
+    }
 }

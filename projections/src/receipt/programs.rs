@@ -4,7 +4,8 @@ use super::CheckClass;
 
 /// The name of a program without its directory.
 fn base(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).unwrap_or(name)
 }
 
 /// The script of `sh -c SCRIPT`.
@@ -41,12 +42,14 @@ fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
             }
             // The first word is the duration.
             ("timeout" | "gtimeout", _) => past_options(rest, 1, &["-k", "-s", "--signal", "--kill-after"]) + 1,
-            ("npx" | "bunx", _) => past_options(rest, 1, &["-p", "--package"]),
-            ("pnpm" | "yarn" | "npm", "exec" | "dlx" | "x") => past_options(rest, 2, &["-p", "--package"]),
+            ("npx" | "bunx" | "uvx" | "unbuffer" | "corepack", _) => past_options(rest, 1, &["-p", "--package"]),
+            ("pnpm" | "yarn" | "npm" | "bun" | "mise" | "pipx", "exec" | "dlx" | "x") => {
+                past_options(rest, 2, &["-p", "--package"])
+            }
             ("uv" | "poetry" | "pipenv" | "pdm" | "hatch" | "rye", "run") => {
                 past_options(rest, 2, &["--with", "-p", "--python", "--project", "--group", "--extra", "--env-file"])
             }
-            ("bundle" | "mise" | "direnv" | "rbenv" | "pyenv" | "asdf", "exec") => past_options(rest, 2, &[]),
+            ("bundle" | "direnv" | "rbenv" | "pyenv" | "asdf", "exec") => past_options(rest, 2, &[]),
             ("docker" | "podman", "exec") => {
                 past_options(rest, 2, &["-e", "-u", "-w", "--env", "--user", "--workdir"]) + 1
             }
@@ -54,7 +57,14 @@ fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
             ("docker", "compose") if matches!(word(2), "exec" | "run") => {
                 past_options(rest, 3, &["-e", "-u", "-w"]) + 1
             }
-            ("python" | "python3" | "py", "-m") => 2,
+            ("pipx", "run") | ("coverage", "run") => past_options(rest, 2, &[]),
+            ("xargs" | "flock" | "taskset", _) => past_options(rest, 1, &["-n", "-I", "-P", "-L", "-c"]),
+            (python, _) if python.starts_with("python") || python == "py" => {
+                match rest.iter().take(4).position(|word| word.as_ref() == "-m") {
+                    Some(at) => at + 1,
+                    None => return rest,
+                }
+            }
             _ => return rest,
         };
         match rest.get(skipped..) {
@@ -83,6 +93,7 @@ const VALUED: &[&str] = &[
     "-C",
     "-c",
     "-n",
+    "-pl",
     "--namespace",
     "--context",
     "--kubeconfig",
@@ -114,6 +125,45 @@ fn subcommands<W: AsRef<str>>(words: &[W]) -> [&str; 2] {
     [first, second].map(|at| words.get(at).map_or("", AsRef::as_ref))
 }
 
+/// Whether the options of a command make it only print, list or watch.
+fn only_asks<W: AsRef<str>>(program: &str, words: &[W]) -> bool {
+    let options = || words.iter().skip(1).map(AsRef::as_ref);
+    let has = |option: &str| options().any(|word| word == option);
+    // An option of git is followed by texts that may look like one.
+    if program == "git" {
+        return words.iter().skip(1).take(2).any(|word| matches!(word.as_ref(), "--help" | "--version" | "-h"));
+    }
+    const PRINT: &[&str] = &[
+        "--help",
+        "--version",
+        "--collect-only",
+        "--co",
+        "--list",
+        "--list-tests",
+        "--listTests",
+        "-list",
+        "--syntax-check",
+        "--init",
+        "--showConfig",
+        "--just-print",
+        "--watch",
+        "--watchAll",
+        "--ui",
+        "-DskipTests",
+    ];
+    let prints = options().any(|word| PRINT.contains(&word) || word.starts_with("--dry-run"));
+    let of_program = match program {
+        "make" | "gmake" => has("-n"),
+        "ctest" => has("-N"),
+        "tsc" => has("-w") || has("-v"),
+        "gcc" | "g++" | "clang" | "clang++" => has("-v") && words.len() == 2,
+        "go" => has("-c"),
+        "gh" => has("--auto"),
+        _ => false,
+    };
+    prints || of_program || words.len() == 2 && has("-h")
+}
+
 /// Classifies a command by its words; `None` if it checks and publishes nothing.
 pub(super) fn class_of<W: AsRef<str>>(words: &[W]) -> Option<CheckClass> {
     use CheckClass::{Build, Commit, Deploy, Format, Install, Lint, Merge, Push, Tests, Types};
@@ -121,18 +171,19 @@ pub(super) fn class_of<W: AsRef<str>>(words: &[W]) -> Option<CheckClass> {
     let program = words.first()?.as_ref();
     let [sub, next] = subcommands(words);
     let has = |option: &str| words.iter().skip(1).any(|word| word.as_ref() == option);
-    let asks_only = has("--help") || has("--version") || has("-h") && sub.is_empty();
-    if asks_only {
+    if only_asks(base(program), words) {
         return None;
     }
     Some(match (base(program), sub) {
         ("git", "commit") if !has("--dry-run") => Commit,
         ("git", "push") if !has("--dry-run") && !has("-n") => Push,
-        ("git", "merge") if !has("--abort") && !has("--quit") => Merge,
+        ("git", "merge") if !has("--abort") && !has("--quit") && !has("--squash") && !has("--no-commit") => Merge,
         ("gh", "pr") if next == "merge" => Merge,
         ("glab", "mr") if next == "merge" => Merge,
 
-        ("cargo", "test" | "t" | "nextest" | "llvm-cov" | "tarpaulin") if !has("--no-run") && next != "list" => Tests,
+        ("cargo", "nextest") if !matches!(next, "run" | "r") => return None,
+        ("cargo" | "cross", "test" | "t" | "nextest" | "llvm-cov" | "tarpaulin") if !has("--no-run") => Tests,
+        ("cargo", "miri" | "xtask" | "hack" | "insta") if next == "test" => Tests,
         ("cargo", "build" | "b" | "rustc" | "bench" | "doc") => Build,
         ("cargo", "test" | "t" | "nextest") if has("--no-run") => Build,
         ("cargo", "check" | "c") => Types,
@@ -189,8 +240,8 @@ pub(super) fn class_of<W: AsRef<str>>(words: &[W]) -> Option<CheckClass> {
         ("mvn", "deploy") => Deploy,
         ("mvn" | "mvnw", "clean") => return maven_goal(next),
         ("gradle" | "gradlew", task) => return gradle_task(task, next),
-        ("make" | "gmake" | "just" | "task" | "mage" | "invoke" | "ninja" | "doit", target) => {
-            return target_class(base(program), target);
+        ("make" | "gmake" | "just" | "task" | "mage" | "invoke" | "ninja" | "doit", _) => {
+            return targets_class(base(program), words);
         }
         ("cmake", _) if has("--build") => Build,
         (
@@ -257,6 +308,8 @@ fn script_class(program: &str, name: &str) -> Option<CheckClass> {
 fn package_manager(program: &str, sub: &str, next: &str) -> Option<CheckClass> {
     let task = match (program, sub) {
         ("npm" | "pnpm" | "yarn" | "bun" | "turbo" | "nx" | "lerna" | "deno", "run" | "run-script" | "task") => next,
+        ("yarn", "workspace") => return None,
+        ("nx" | "turbo", "run-many") => return None,
         ("deno", "check") => return Some(CheckClass::Types),
         ("deno", "lint") => return Some(CheckClass::Lint),
         ("deno", "fmt") => return Some(CheckClass::Format),
@@ -265,7 +318,12 @@ fn package_manager(program: &str, sub: &str, next: &str) -> Option<CheckClass> {
         ("npm" | "pnpm" | "yarn" | "bun", "publish") => return Some(CheckClass::Deploy),
         (_, task) => task,
     };
+    // `nx run web:test`
+    let task = if matches!(program, "nx") { task.rsplit(':').next().unwrap_or(task) } else { task };
     let (head, rest) = task.split_once([':', '-', '.']).unwrap_or((task, ""));
+    if rest == "watch" || rest.ends_with(":watch") {
+        return None;
+    }
     match (head, rest) {
         ("t" | "test" | "tests" | "spec" | "e2e" | "vitest" | "jest", "watch" | "ui") => None,
         ("t" | "test" | "tests" | "spec" | "e2e" | "vitest" | "jest", _) => Some(CheckClass::Tests),
@@ -306,6 +364,17 @@ fn gradle_task(task: &str, next: &str) -> Option<CheckClass> {
     }
 }
 
+/// The class of the targets of a makefile: tests first.
+fn targets_class<W: AsRef<str>>(program: &str, words: &[W]) -> Option<CheckClass> {
+    let targets = words.iter().skip(1).map(AsRef::as_ref).filter(|word| !word.starts_with('-') && !word.contains('='));
+    let classes: Vec<CheckClass> = targets.clone().filter_map(|target| target_class(program, target)).collect();
+    match targets.count() {
+        0 => target_class(program, ""),
+        _ if classes.contains(&CheckClass::Tests) => Some(CheckClass::Tests),
+        _ => classes.first().copied(),
+    }
+}
+
 /// The class of a target of a makefile.
 fn target_class(program: &str, target: &str) -> Option<CheckClass> {
     let (head, _) = target.split_once(['-', '_', ':']).unwrap_or((target, ""));
@@ -329,7 +398,6 @@ fn deploys(program: &str, sub: &str, next: &str, is_dry: bool) -> bool {
     }
     match (program, sub) {
         ("kubectl" | "terraform" | "tofu", "apply")
-        | ("kubectl", "rollout")
         | ("pulumi", "up")
         | ("helm", "install" | "upgrade")
         | ("twine", "upload")
@@ -344,38 +412,43 @@ fn deploys(program: &str, sub: &str, next: &str, is_dry: bool) -> bool {
     }
 }
 
-/// Programs that print what other programs printed before: their output is no evidence of a run.
-pub(super) fn only_shows<W: AsRef<str>>(words: &[W]) -> bool {
+/// Whether a command shows what other programs printed before: its output is no evidence of a run.
+pub(super) fn shows_files<W: AsRef<str>>(words: &[W]) -> bool {
     let words = without_wrappers(words);
     let [sub, next] = subcommands(words);
     match (words.first().map_or("", |word| base(word.as_ref())), sub) {
         (
-            "cat" | "bat" | "head" | "tail" | "less" | "more" | "grep" | "egrep" | "rg" | "ag" | "sed" | "awk" | "cut"
-            | "jq" | "echo" | "printf" | "ls" | "find" | "fd" | "tree" | "wc" | "sort" | "uniq" | "diff" | "curl"
-            | "wget" | "cd" | "journalctl" | "strings" | "xxd" | "column" | "tac" | "ps" | "sleep" | "true" | "test"
-            | "[" | "pwd" | "date",
+            "cat" | "bat" | "head" | "tail" | "less" | "more" | "grep" | "egrep" | "zgrep" | "zcat" | "rg" | "ag"
+            | "sed" | "awk" | "jq" | "curl" | "wget" | "diff" | "journalctl" | "strings" | "tac" | "tmux" | "screen"
+            | "Get-Content" | "type",
             _,
         ) => true,
-        ("git", sub) => matches!(
-            sub,
-            "log"
-                | "show"
-                | "diff"
-                | "status"
-                | "blame"
-                | "grep"
-                | "stash"
-                | "reflog"
-                | "branch"
-                | "fetch"
-                | "add"
-                | "checkout"
-        ),
-        ("gh" | "glab", _) => true,
-        ("docker" | "podman" | "kubectl" | "heroku" | "fly" | "flyctl" | "docker-compose", "logs" | "ps" | "get") => {
-            true
-        }
+        ("git", sub) => matches!(sub, "log" | "show" | "diff" | "blame" | "grep"),
+        ("gh" | "glab", sub) => sub != "pr" || next != "merge",
+        ("docker" | "podman" | "kubectl" | "heroku" | "fly" | "flyctl" | "docker-compose", "logs") => true,
         ("docker", "compose") => next == "logs",
+        (python, _) if python.starts_with("python") => words.iter().any(|word| word.as_ref() == "-c"),
+        _ => false,
+    }
+}
+
+/// Whether a command prints nothing about a run of its own.
+pub(super) fn only_shows<W: AsRef<str>>(words: &[W]) -> bool {
+    if shows_files(words) {
+        return true;
+    }
+    let words = without_wrappers(words);
+    let [sub, _] = subcommands(words);
+    match (words.first().map_or("", |word| base(word.as_ref())), sub) {
+        (
+            "echo" | "printf" | "ls" | "find" | "fd" | "tree" | "wc" | "sort" | "uniq" | "cut" | "tr" | "tee" | "cd"
+            | "xxd" | "column" | "ps" | "sleep" | "true" | "test" | "[" | "pwd" | "date" | "rm" | "mkdir" | "cp" | "mv"
+            | "touch" | "chmod" | "wait" | "kill" | "export" | "source" | "." | "set" | "unset" | "which" | "pushd"
+            | "popd",
+            _,
+        ) => true,
+        ("git", sub) => matches!(sub, "status" | "stash" | "reflog" | "branch" | "fetch" | "add" | "checkout"),
+        ("docker" | "podman" | "kubectl" | "docker-compose", "ps" | "get") => true,
         _ => false,
     }
 }

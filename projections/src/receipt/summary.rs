@@ -8,6 +8,10 @@ use super::{CheckClass, TestCounts};
 
 /// Maximum number of lines examined, from the end.
 const LINES: usize = 4_000;
+/// Number of bytes examined at the end of a line.
+const LINE_BYTES: usize = 400;
+/// The largest number that is read as a number of tests.
+const MOST_TESTS: u32 = 1_000_000;
 
 /// What a text says about tests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub(super) struct TestSummary {
     pub(super) counts: Option<TestCounts>,
     /// Whether tests failed.
     pub(super) failed: bool,
+    /// Whether another line reports a failure of the whole run, so that the summary alone shows no success.
+    pub(super) doubtful: bool,
 }
 
 /// Finds the summaries of test runners; `None` if there is none. Several are added up.
@@ -23,11 +29,21 @@ pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
     let (mut all, mut found) = (TestSummary::default(), false);
     let (mut counts, mut counted) = (TestCounts::default(), false);
     let (mut suites, mut ran) = (None::<TestCounts>, None::<u32>);
-    for line in text.lines().rev().take(LINES).collect::<Vec<_>>().into_iter().rev() {
-        let line = plain(line);
-        if line.len() > 400 || line.is_empty() {
+    // Playwright prints the failed tests before the passed ones, on a line of their own.
+    let (mut loose, mut has_time) = (0_u32, false);
+    let lines: Vec<&str> = text.split(['\n', '\r']).rev().take(LINES + 1).collect();
+    all.doubtful = lines.len() > LINES;
+    for line in lines.into_iter().rev() {
+        let line = plain(&line[line.ceil_char_boundary(line.len().saturating_sub(LINE_BYTES))..]);
+        if line.is_empty() {
             continue;
         }
+        all.doubtful |= reports_failure(&line);
+        if let Some(failed) = loose_failures(&line) {
+            loose = loose.saturating_add(failed);
+            continue;
+        }
+        has_time |= line.ends_with("s)") || line.ends_with("m)");
         if let Some(of_suite) = xctest(&line) {
             // Printed for each suite, and at the end for all together.
             (suites, found) = (Some(of_suite), true);
@@ -41,8 +57,7 @@ pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
             && let Some(failed) = unittest(&line)
         {
             (ran, found, counted) = (None, true, true);
-            counts.passed += number.saturating_sub(failed);
-            counts.failed += failed;
+            counts.add(TestCounts { passed: number.saturating_sub(failed), failed, skipped: 0 });
             all.failed |= failed > 0;
             continue;
         }
@@ -62,9 +77,88 @@ pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
         counted = true;
         counts.add(of_suites);
     }
+    if has_time {
+        counts.add(TestCounts { failed: loose, ..TestCounts::default() });
+    } else {
+        all.doubtful |= loose > 0;
+    }
     all.failed |= counts.failed > 0;
     all.counts = counted.then_some(counts);
     found.then_some(all)
+}
+
+/// Whether a run was empty: no test was found, or all were left out.
+pub(super) fn ran_nothing(text: &str) -> bool {
+    let summary = of_tests(text);
+    if summary.is_some_and(|summary| summary.counts.is_none_or(|counts| counts.passed > 0)) {
+        return false;
+    }
+    let text = text.to_ascii_lowercase();
+    ["no test files", "no tests to run", "no tests found", "no tests ran", "running 0 tests", "0 passed", "0 tests"]
+        .iter()
+        .any(|sign| text.contains(sign))
+}
+
+/// Whether a line reports that a whole run failed. Tests may print such lines too, so it only makes a success doubtful.
+fn reports_failure(line: &str) -> bool {
+    const BEGINS: &[&str] = &[
+        "error: test failed",
+        "error: could not compile",
+        "error: doctest failed",
+        "error command failed",
+        "error: uncaught",
+        "error! test suite aborted",
+        "npm err!",
+        "npm error",
+        "build failed",
+        "make: ***",
+        "gmake: ***",
+        "evaluation failed",
+        "fail required test coverage",
+        "internalerror>",
+        "not ok ",
+        "fatal:",
+        "fatal error",
+        "traceback (most recent call last)",
+        "panic:",
+        "segmentation fault",
+        "error cs",
+    ];
+    const CONTAINS: &[&str] = &[
+        "build failure",
+        "]: ***",
+        " exec failed",
+        "tests were not run",
+        "uncaught exception",
+        "unhandled rejection",
+        "unhandled error",
+        "keyboardinterrupt",
+        "coverage threshold",
+        "target failed:",
+        "targets failed:",
+        "test suite failed to run",
+        "error occurred outside of examples",
+        "errors occurred outside of examples",
+    ];
+    let words: Vec<&str> = line.split_whitespace().take(6).collect();
+    let counted = match words.as_slice() {
+        ["fail"] => true,
+        ["errors", number, ..] | ["#" | "ℹ", "cancelled", number] => {
+            number.parse::<u32>().is_ok_and(|number| number > 0)
+        }
+        [number, "error" | "errors"] => number.parse::<u32>().is_ok_and(|number| number > 0),
+        ["snapshots:", number, "failed,", ..] => number.parse::<u32>().is_ok_and(|number| number > 0),
+        ["test", "suites:", number, "failed,", ..] => number.parse::<u32>().is_ok_and(|number| number > 0),
+        ["✖" | "✗", ..] => line.contains(" failed"),
+        _ => false,
+    };
+    counted || BEGINS.iter().any(|sign| line.starts_with(sign)) || CONTAINS.iter().any(|sign| line.contains(sign))
+}
+
+/// A number of failed tests on a line of its own: `1 failed`, `2 interrupted`.
+fn loose_failures(line: &str) -> Option<u32> {
+    let (number, word) = line.split_once(' ')?;
+    matches!(word, "failed" | "interrupted").then(|| number.parse().ok().filter(|number| *number <= MOST_TESTS))?
 }
 
 enum RunnerLine {
@@ -96,7 +190,7 @@ fn numbers(line: &str) -> impl Iterator<Item = (u32, &str)> {
         .collect();
     (1..words.len()).filter_map(move |at| {
         let word = words[at].trim_end_matches(['.', ':', '!']);
-        Some((words[at - 1].parse().ok()?, word))
+        Some((words[at - 1].parse().ok().filter(|number| *number <= MOST_TESTS)?, word))
     })
 }
 
@@ -105,7 +199,7 @@ fn after(line: &str, word: &str) -> Option<u32> {
     let rest = &line[line.find(word)? + word.len()..];
     let rest = rest.trim_start_matches([':', '=', ' ', '\t']);
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
+    digits.parse().ok().filter(|number| *number <= MOST_TESTS)
 }
 
 fn starts_with_number(line: &str) -> bool {
@@ -117,11 +211,13 @@ fn counted(line: &str) -> TestCounts {
     let mut counts = TestCounts::default();
     for (number, word) in numbers(line) {
         match word {
-            "passed" | "passing" | "pass" | "succeeded" => counts.passed += number,
-            "failed" | "failing" | "fail" | "error" | "errors" | "failure" | "failures" | "errored" => {
-                counts.failed += number
+            "passed" | "passing" | "pass" | "succeeded" => counts.passed = counts.passed.saturating_add(number),
+            "failed" | "failing" | "fail" | "error" | "errors" | "failure" | "failures" | "errored" | "invalid" => {
+                counts.failed = counts.failed.saturating_add(number)
             }
-            "skipped" | "ignored" | "pending" | "todo" | "xfailed" | "deselected" | "skips" => counts.skipped += number,
+            "skipped" | "ignored" | "pending" | "todo" | "xfailed" | "deselected" | "skips" => {
+                counts.skipped = counts.skipped.saturating_add(number)
+            }
             _ => {}
         }
     }
@@ -333,36 +429,35 @@ fn unittest(line: &str) -> Option<u32> {
 /// no other program printed it.
 pub(super) fn of_git(class: CheckClass, text: &str, alone: bool) -> Option<bool> {
     let mut verdict = None;
+    // A fetch names the repository it reads from, a push the one it writes to.
+    let mut fetches = false;
     for line in text.lines().rev().take(LINES).collect::<Vec<_>>().into_iter().rev() {
         let line = line.trim();
-        let fails = alone && (line.starts_with("fatal:") || line.starts_with("error:"))
-            || match class {
-                CheckClass::Commit => {
-                    line.starts_with("nothing to commit")
-                        || line.starts_with("no changes added to commit")
-                        || line.starts_with("nothing added to commit")
-                        || line.contains("hook exited with")
-                        || line.starts_with("Aborting commit")
-                }
-                CheckClass::Push => line.starts_with("! [") || line.contains("failed to push"),
-                CheckClass::Merge => line.starts_with("CONFLICT (") || line.starts_with("Automatic merge failed"),
-                CheckClass::Tests
-                | CheckClass::Build
-                | CheckClass::Types
-                | CheckClass::Lint
-                | CheckClass::Format
-                | CheckClass::Deploy
-                | CheckClass::Install => return None,
-            };
+        fetches = line.starts_with("From ") || fetches && !line.starts_with("To ");
+        let is_error = ["fatal:", "error:", "ERROR:"].iter().any(|sign| line.starts_with(sign));
+        let fails = match class {
+            CheckClass::Commit => {
+                line.starts_with("nothing to commit")
+                    || line.starts_with("no changes added to commit")
+                    || line.starts_with("nothing added to commit")
+                    || line.contains("hook exited with")
+                    || line.starts_with("Aborting commit")
+            }
+            CheckClass::Push => line.starts_with("! [") || line.contains("failed to push"),
+            CheckClass::Merge => line.starts_with("CONFLICT (") || line.starts_with("Automatic merge failed"),
+            CheckClass::Tests
+            | CheckClass::Build
+            | CheckClass::Types
+            | CheckClass::Lint
+            | CheckClass::Format
+            | CheckClass::Deploy
+            | CheckClass::Install => return None,
+        };
         let works = match class {
             // `[main abc1234] subject`, `[main (root-commit) abc1234] subject`
             CheckClass::Commit => is_commit_line(line),
             CheckClass::Push => {
-                line.starts_with("Everything up-to-date")
-                    || (line.contains(" -> ")
-                        && !line.starts_with('!')
-                        && !line.starts_with("From ")
-                        && is_ref_line(line))
+                line.starts_with("Everything up-to-date") || !fetches && line.contains(" -> ") && is_ref_line(line)
             }
             CheckClass::Merge => {
                 line.starts_with("Fast-forward")
@@ -379,8 +474,11 @@ pub(super) fn of_git(class: CheckClass, text: &str, alone: bool) -> Option<bool>
             | CheckClass::Deploy
             | CheckClass::Install => false,
         };
-        if fails {
+        if fails || is_error && alone {
             verdict = Some(false);
+        } else if is_error && verdict == Some(true) {
+            // Of this command or of another one.
+            verdict = None;
         } else if works {
             verdict = Some(true);
         }
@@ -396,6 +494,9 @@ fn is_commit_line(line: &str) -> bool {
 
 /// `abc1234..def5678  main -> main`, `* [new branch] main -> main`, `+ abc...def main -> main (forced update)`
 fn is_ref_line(line: &str) -> bool {
+    if line.starts_with('!') {
+        return false;
+    }
     let line = line.trim_start_matches(['*', '+', '-', ' ']);
     line.starts_with("[new ")
         || line.starts_with("[deleted]")

@@ -1,6 +1,6 @@
 use events::EventId;
 
-use super::{summary::TestSummary, *};
+use super::*;
 
 /// The receipt of one command with this output.
 fn receipt_of(command: &str, outcome: ToolOutcome, exit_code: Option<i32>, output: &str) -> Receipt {
@@ -205,7 +205,13 @@ fn printed_numbers_decide_where_the_exit_code_is_hidden() {
     assert_eq!(verdicts("cargo test --no-fail-fast", Some(101), &two), "tests failed 8/1");
     // A failed command is not passed because a part of it printed success.
     assert_eq!(verdicts("cargo test", Some(101), passed), "tests failed 3/0");
-    assert_eq!(verdicts("cargo test", Some(0), "running 0 tests"), "tests passed");
+    for nothing in [
+        "running 0 tests\ntest result: ok. 0 passed; 0 failed; 9 filtered out",
+        "?   x  [no test files]",
+        "No tests found",
+    ] {
+        assert!(verdicts("cargo test", Some(0), nothing).starts_with("tests unknown"), "{nothing}");
+    }
 }
 
 #[test]
@@ -261,7 +267,7 @@ fn summaries_of_test_runners_are_read() {
         ),
         ("GoogleTest", "[  PASSED  ] 4 tests.\n[  FAILED  ] 1 test, listed below:", 4, 1),
         ("Zig", "All 5 tests passed.", 5, 0),
-        ("Playwright", "  1 failed\n    a.spec.ts\n  5 passed (3.2s)", 5, 0),
+        ("Playwright", "  1 failed\n    a.spec.ts\n  5 passed (3.2s)", 5, 1),
     ] {
         let summary = summary::of_tests(text).unwrap_or_else(|| panic!("{runner}: {text}"));
         let counts = summary.counts.unwrap();
@@ -275,7 +281,8 @@ fn summaries_of_test_runners_are_read() {
         ("00:02 +5: All tests passed!", false),
         ("00:02 +3 -1: Some tests failed.", true),
     ] {
-        assert_eq!(summary::of_tests(text), Some(TestSummary { counts: None, failed }), "{text}");
+        let found = summary::of_tests(text).map(|summary| (summary.counts, summary.failed));
+        assert_eq!(found, Some((None, failed)), "{text}");
     }
     for text in [
         "",
@@ -400,6 +407,144 @@ fn a_receipt_stays_small() {
     }
     let bytes = serde_json::to_string(&receipt).unwrap().len();
     assert!(bytes < 3_000, "{bytes}");
+}
+
+#[test]
+fn success_is_not_concluded_from_what_others_printed_or_from_a_part_of_the_output() {
+    let ok = "test result: ok. 3 passed; 0 failed; 0 ignored";
+    let committed = "error: could not compile `x`\n[main abc1234] x";
+    for (command, exit, output) in [
+        // A later command of the chain ran, but not because of this one.
+        ("cargo build 2>&1 | tail -3 && git commit -m x", Some(0), committed),
+        ("! cargo build && git commit -m x", Some(0), committed),
+        ("for d in a b; do cargo build && git commit -m x; done", Some(0), committed),
+        // Another command printed it.
+        (
+            "cargo test -p a && cargo test -p b",
+            Some(101),
+            "test result: ok. 3 passed; 0 failed\nerror: could not compile `b`",
+        ),
+        ("make unit && npm test && ./deploy.sh", Some(1), "Tests: 5 passed, 5 total\nsh: jest: not found"),
+        ("cargo test > log 2>&1; head -20 log", Some(0), ok),
+        ("cargo test > new.log 2>&1; cat old.log", Some(0), ok),
+        ("cat old.log && cargo build && cargo test", Some(101), ok),
+        (
+            "git pull --rebase && git push 2>&1 | tail -5",
+            Some(0),
+            "From x\n   8cc42b0..1d2e3f4  main -> origin/main\nERROR: Permission denied\nfatal: Could not read",
+        ),
+        (
+            "git checkout main && git pull && git merge t | tail -5",
+            Some(0),
+            "Already up to date.\nerror: Your local changes",
+        ),
+        // A filter drops the failures.
+        ("cargo test | grep 'test result: ok'", Some(0), ok),
+        ("cargo test | grep -iv fail", Some(0), ok),
+        ("cargo test | grep -m1 'test result'", Some(0), ok),
+        // Another line says that the run failed.
+        (
+            "cargo test 2>&1 | tail -5",
+            Some(0),
+            "test result: ok. 3 passed; 0 failed\nerror: test failed, to rerun pass `--lib`",
+        ),
+        ("mvn test | tail -5", Some(0), "Tests run: 5, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD FAILURE"),
+        ("npx vitest run | tail -5", Some(0), "      Tests  5 passed (5)\n     Errors  1 error"),
+        ("npm test | tail -5", Some(0), "Test Suites: 1 failed, 2 passed, 3 total\nTests:       5 passed, 5 total"),
+        ("make test | tail -5", Some(0), "3 passed in 0.1s\nmake: *** [Makefile:3: test] Error 1"),
+        ("npx playwright test | tail", Some(0), "  1 interrupted\n  5 did not run"),
+        // `set -e` does not end the line here.
+        ("set -e; cargo build && echo ok; echo done", Some(0), "x"),
+        ("(set -e; ./x); cargo build; echo done", Some(0), "x"),
+        ("set +o pipefail; cargo build | tail -3", Some(0), "x"),
+        // A part of the output is missing.
+        ("cargo test; echo done", Some(0), "<persisted-output>\ntest result: ok. 3 passed; 0 failed"),
+        // Other commands may have failed.
+        ("which foo && cargo build", Some(1), "x"),
+        ("cargo build && ls target/x", Some(2), "x"),
+        ("set -o pipefail; cargo clippy 2>&1 | grep error", Some(1), ""),
+        ("timeout 60 cargo test", Some(124), ""),
+        ("cd missing && cargo test", Some(1), "bash: line 1: cd: missing: No such file or directory"),
+    ] {
+        let found = verdicts(command, exit, output);
+        let first = found.split(", ").find(|check| !check.starts_with("commit")).unwrap_or(&found);
+        assert!(first.contains("unknown") || found.is_empty(), "{command}: {found}");
+    }
+    let refused = "From x\n * [new branch]  t -> origin/t\nfatal: no upstream branch";
+    assert_eq!(verdicts("git fetch -p; git push 2>&1 | tail -3", Some(0), refused), "push failed");
+    // The words in an output are not the exit code.
+    assert_eq!(
+        verdicts("npm test", None, "prints exit code 2 on bad input\nTests: 5 passed, 5 total"),
+        "tests passed 5/0"
+    );
+    assert_eq!(verdicts("cargo build", None, "warning: child exited with code 1, retrying"), "build passed");
+}
+
+#[test]
+fn commands_that_only_list_watch_or_rehearse_are_no_checks() {
+    for command in [
+        "pytest --collect-only -q",
+        "npx jest --watch",
+        "tsc -w",
+        "npm run test:unit:watch",
+        "make -n test",
+        "kubectl apply --dry-run=client -f x",
+        "kubectl rollout status x",
+        "npm publish --dry-run",
+        "gh pr merge 5 --auto",
+        "git merge --squash t",
+        "mvn -DskipTests verify",
+        "cargo nextest list",
+    ] {
+        assert_eq!(classes(command), [], "{command}");
+    }
+    use CheckClass::{Commit, Tests};
+    for command in [
+        "make clean test",
+        "make V=1 test",
+        "uvx pytest",
+        "python3.11 -u -m pytest",
+        "cargo.exe test",
+        "nx run web:test",
+        "pipx run pytest",
+    ] {
+        assert_eq!(classes(command), [Tests], "{command}");
+    }
+    assert_eq!(classes("git commit -m 'see --help'"), [Commit]);
+    let script = format!("cat > ci.sh <<'EOF'\n{}npm test\nit's\nEOF\ngit commit -m x", "f() { :; }\n".repeat(15));
+    assert_eq!(classes(&script), [Commit]);
+}
+
+#[test]
+fn no_line_takes_long_to_read() {
+    for part in [
+        "[[ ! ",
+        "! ",
+        "if ",
+        "while ",
+        "case a in a) ",
+        "(",
+        "{ ",
+        "$(",
+        "`",
+        "|a ",
+        "for x in a; do ",
+        "\"$(",
+        "<<a ",
+    ] {
+        for before in ["cargo test; ", "cargo test # don't\n"] {
+            let line = format!("{before}{}", part.repeat(15_000 / part.len()));
+            // Without a limit, the parser needs more memory than there is, or hours.
+            let _checks = checks_of(&line);
+        }
+    }
+    for numbers in [
+        "4294967295 failed, 1 failed in 3s",
+        "4294967295 passed, 4294967295 passed in 3s",
+        "999999 failed, 999999 failed in 3s",
+    ] {
+        let _summary = summary::of_tests(&numbers.replace(',', ",999999 failed, ".repeat(90).as_str()));
+    }
 }
 
 proptest::proptest! {

@@ -14,8 +14,8 @@ const RECORDED_WITHIN_MS: i64 = 3_600_000;
 const CLOCKS_DIFFER_MS: i64 = 60_000;
 /// Number of characters by which a prompt is recognized.
 const COMPARED_CHARS: usize = 400;
-/// Minimum length of a typed text that is recognized inside a longer prompt, characters: agents join prompts, and add
-/// context to them.
+/// Minimum length of a typed text that is recognized at the beginning or the end of a longer prompt, characters: agents
+/// join prompts, and add context to them.
 const FOUND_INSIDE_CHARS: usize = 20;
 
 /// A prompt that was typed for a rule.
@@ -30,7 +30,8 @@ pub(super) struct TypedPrompt {
 impl TypedPrompt {
     fn is_in(&self, prompt: &str) -> bool {
         let is_long = self.text.chars().nth(FOUND_INSIDE_CHARS).is_some();
-        if is_long { prompt.contains(&self.text) } else { prompt == self.text }
+        let is_at_an_end = || prompt.starts_with(&self.text) || prompt.ends_with(&self.text);
+        prompt == self.text || is_long && is_at_an_end()
     }
 }
 
@@ -43,10 +44,14 @@ impl SessionState {
     /// change nothing.
     pub fn note_typed(&mut self, event: &Event) {
         let Payload::QueuedPrompt(queued) = &event.payload else { return };
-        let is_typed = match queued.by {
-            QueuedBy::Monitor => queued.state == QueuedState::Delivering,
-            QueuedBy::Person => false,
+        let is_typed = match (queued.by, queued.state) {
+            (QueuedBy::Person, _) => return,
+            (QueuedBy::Monitor, QueuedState::Delivering) => true,
+            // Nothing was typed: the run did not accept it.
+            (QueuedBy::Monitor, QueuedState::Queued | QueuedState::Cancelled) => false,
+            (QueuedBy::Monitor, QueuedState::Delivered | QueuedState::Unclear) => return,
         };
+        self.typed.retain(|typed| typed.id != queued.prompt_id);
         if !is_typed {
             return;
         }

@@ -231,7 +231,12 @@ fn doing(session: &Session, needs: &Needs) -> String {
     let doing = if is_approval { activity.or(current) } else { current.or(activity) }.unwrap_or_default();
     // A call without a result may be a dialog that capture cannot see.
     let may_ask = is_doubtful(session) && session.status.reason == Some(Reason::Tool);
-    if may_ask { format!("may be asking: {doing}") } else { doing.to_owned() }
+    match &session.summary.checks {
+        _ if may_ask => format!("may be asking: {doing}"),
+        // What the agent did comes before what it says it did.
+        Some(checks) if doing.starts_with("done") => format!("{checks} · {doing}"),
+        Some(_) | None => doing.to_owned(),
+    }
 }
 
 /// Whether the state has low confidence.
@@ -248,12 +253,7 @@ fn what(session: &Session, needs: &Needs) -> String {
     }
     let activity = match session.status.state {
         State::WaitingApproval | State::Waiting | State::Running | State::Unknown => doing(session, needs),
-        State::Idle | State::Exited => String::new(),
-    };
-    let activity = match &session.summary.checks {
-        Some(checks) if activity.is_empty() => checks.clone(),
-        Some(checks) => format!("{checks} · {activity}"),
-        None => activity,
+        State::Idle | State::Exited => session.summary.checks.clone().unwrap_or_default(),
     };
     match (session.status.state, activity.as_str(), title) {
         (_, "", title) => title.to_owned(),

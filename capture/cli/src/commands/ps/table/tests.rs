@@ -15,7 +15,7 @@ fn session(n: u32, fields: serde_json::Value) -> Session {
                    "activity": text("activity"), "evidence": [], "disagreements": []},
         "pending_approvals": [], "turn": null, "turns": 1,
         "usage": serde_json::to_value(projections::Usage::default()).unwrap(),
-        "summary": {"current": text("now"), "recent": null, "last_prompt": null},
+        "summary": {"current": text("now"), "recent": null, "last_prompt": null, "checks": text("checks")},
         "transcripts": [], "health": "ok", "last_sequence": 1
     }))
     .unwrap()
@@ -144,6 +144,22 @@ STATE        FOR  AGENT   SESSION   DIRECTORY  NOW
 ○ idle       3m   claude  00000008  docs       Old work
 "
     );
+}
+
+#[test]
+fn what_the_checks_of_a_turn_showed_comes_before_what_the_agent_says() {
+    let of = |state: &str, reason: &str, now: &str| {
+        let fields = json!({"state": state, "reason": reason, "title": "Fix it", "now": now,
+            "checks": "tests 297 passed, then 5 edits · commit failed ×7"});
+        let session = session(1, fields);
+        (doing(&session, &Needs::default()), what(&session, &Needs::default()))
+    };
+    let checks = "tests 297 passed, then 5 edits · commit failed ×7";
+    let (doing, what) = of("waiting", "turn_complete", "done: All tests pass");
+    assert_eq!(doing, format!("{checks} · done: All tests pass"));
+    assert_eq!(what, format!("Fix it · {checks} · done: All tests pass"));
+    assert_eq!(of("idle", "turn_complete", "done: All tests pass").1, format!("Fix it · {checks}"));
+    assert_eq!(of("waiting", "question", "asks: which one?").0, "asks: which one?");
 }
 
 #[test]
