@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{failure::FinishedCall, shorten::one_line};
 use line::{ExitMeans, LineCommand};
+use summary::TestSummary;
 
 /// Longest command kept, characters.
 const COMMAND_CHARS: usize = 60;
@@ -22,6 +23,10 @@ const COMMAND_CHARS: usize = 60;
 const FILE_CHARS: usize = 80;
 /// Number of files named per check and per receipt.
 const FILES: usize = 3;
+/// Length from which the title of a command may be cut, bytes: adapters keep at most 400 characters.
+const TITLE_BYTES: usize = 160;
+/// Bytes at the end of an output in which the summary of an unknown test run is looked for.
+const END_BYTES: usize = 2_048;
 /// Maximum number of checks of one call.
 const CHECKS_OF_CALL: usize = 8;
 
@@ -59,11 +64,22 @@ pub(crate) fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<
         Words(Vec<String>),
     }
     let title = call.title.as_deref().map(Cow::Borrowed);
+    // The title of a short command of one line is the command.
+    let is_whole = |title: &str| title.len() < TITLE_BYTES && input.is_none_or(|input| !input.contains("\\n"));
+    if call.title.as_deref().is_some_and(is_whole) {
+        return title;
+    }
     let Some(Ok(input)) = input.map(serde_json::from_str::<Input<'_>>) else { return title };
     match input.command {
         CommandField::Line(line) => Some(Cow::Owned(line.into_owned())),
         CommandField::Words(words) => programs::script_of(&words).map(|script| Cow::Owned(script.to_owned())).or(title),
     }
+}
+
+/// Whether the input of a call, of which `cut` is the beginning and the end, may contain a check.
+pub(crate) fn may_contain_check(call: &ToolCall, cut: Option<&str>) -> bool {
+    let may_check = |text: &str| programs::may_check(&text.replace("\\n", "\n"));
+    call.tool == ToolKind::Execute && (call.title.as_deref().is_some_and(may_check) || cut.is_some_and(may_check))
 }
 
 /// The checks that a command line runs, in order.
@@ -180,7 +196,9 @@ pub(crate) fn ran(
         running
     };
     let exit = LineExit::of(call);
-    let printed: Vec<Option<bool>> = running.iter().map(|check| check.printed(text)).collect();
+    let has_tests = running.iter().any(|check| check.class == CheckClass::Tests);
+    let tests = if has_tests { summary::of_tests(text) } else { None };
+    let printed: Vec<Option<bool>> = running.iter().map(|check| check.printed(text, tests)).collect();
     let command = shown.map(|shown| one_line(shown, COMMAND_CHARS)).unwrap_or_default();
     for (at, check) in running.iter().enumerate() {
         let of_chain = |other: usize| running[other].chain == check.chain;
@@ -190,9 +208,9 @@ pub(crate) fn ran(
             // The chain ended before it.
             continue;
         }
-        let verdict = check.verdict(printed[at], exit, later_ran, text);
+        let verdict = check.verdict(printed[at], exit, later_ran, text, tests);
         let exit_code = call.exit_code.filter(|_| check.exit == ExitMeans::Own);
-        let counts = (check.class == CheckClass::Tests).then(|| summary::of_tests(text)).flatten();
+        let counts = tests.filter(|_| check.class == CheckClass::Tests);
         put(receipt, check.class, &command, verdict, exit_code, counts.and_then(|summary| summary.counts), event);
     }
 }
@@ -295,10 +313,10 @@ fn begins_with_one_of(text: &str, words: &[&str]) -> bool {
 
 impl RunningCheck {
     /// Whether the output says that it succeeded; `None` if it says nothing.
-    fn printed(&self, text: &str) -> Option<bool> {
+    fn printed(&self, text: &str, tests: Option<TestSummary>) -> Option<bool> {
         match self.class {
             CheckClass::Tests => {
-                let summary = summary::of_tests(text)?;
+                let summary = tests?;
                 let is_empty = summary.counts.is_some_and(|counts| counts.passed == 0);
                 if summary.failed {
                     Some(false)
@@ -318,7 +336,14 @@ impl RunningCheck {
         }
     }
 
-    fn verdict(&self, printed: Option<bool>, exit: LineExit, later_ran: bool, text: &str) -> CheckVerdict {
+    fn verdict(
+        &self,
+        printed: Option<bool>,
+        exit: LineExit,
+        later_ran: bool,
+        text: &str,
+        tests: Option<TestSummary>,
+    ) -> CheckVerdict {
         let by_exit = match (self.exit, exit) {
             // `cd` failed before it.
             (ExitMeans::Own | ExitMeans::FailureOnly, LineExit::NotZero) if begins_with_one_of(text, &["cd: "]) => None,
@@ -330,7 +355,7 @@ impl RunningCheck {
         // In a line that failed, another command may have printed the success.
         let printed = printed.filter(|passed| !passed || exit != LineExit::NotZero || later_ran || self.alone);
         // A run of no tests shows nothing.
-        let is_empty = self.class == CheckClass::Tests && summary::ran_nothing(text);
+        let is_empty = self.class == CheckClass::Tests && summary::ran_nothing(text, tests);
         match (printed, by_exit) {
             // A printed failure counts even if the line succeeded, and a failed line even if a part printed success.
             (Some(false), _) | (_, Some(false)) => CheckVerdict::Failed,
@@ -351,7 +376,9 @@ fn is_cut(text: &str) -> bool {
 /// The tests that a command ran although its words do not say so, by the summary it printed.
 fn tests_printed_by(call: &FinishedCall<'_>, text: &str) -> Option<RunningCheck> {
     let is_command = call.tool == ToolKind::Execute;
-    summary::of_tests(text).filter(|summary| is_command && summary.counts.is_some())?;
+    // A runner prints its summary at the end.
+    let end = &text[text.ceil_char_boundary(text.len().saturating_sub(END_BYTES))..];
+    summary::of_tests(end).filter(|summary| is_command && summary.counts.is_some())?;
     let prints = call.title.is_some_and(prints_its_own);
     prints.then_some(RunningCheck {
         class: CheckClass::Tests,

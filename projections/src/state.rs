@@ -426,15 +426,16 @@ impl SessionState {
     /// it. The result depends only on the log, so that the fold of the log is the live state.
     #[must_use]
     pub fn whole_text_of<'e>(&self, event: &'e Event) -> Option<&'e TextRef> {
+        let text = event.text_ref.as_ref().filter(|text| text.stored && text.length <= WHOLE_TEXT_BYTES)?;
         #[expect(clippy::wildcard_enum_match_arm, reason = "of others the text is not kept with a session")]
         let is_kept = match &event.payload {
-            Payload::ToolCall(call) => call.tool == ToolKind::Execute,
+            Payload::ToolCall(call) => receipt::may_contain_check(call, event.text.as_deref()),
             Payload::ToolResult(result) if !result.detail => self.checks_with(&result.call_id, event.text.as_deref()),
             Payload::UserPrompt(_) | Payload::AssistantMessage(_) | Payload::QuestionAsked(_) => true,
             Payload::AssistantDelta(delta) => delta.block == Block::Text,
             _ => false,
         };
-        event.text_ref.as_ref().filter(|text| is_kept && text.stored && text.length <= WHOLE_TEXT_BYTES)
+        is_kept.then_some(text)
     }
 
     /// Whether the output of a call, of which `cut` is the beginning and the end, is that of a check.

@@ -166,14 +166,24 @@ fn only_asks<W: AsRef<str>>(program: &str, words: &[W]) -> bool {
 
 /// Classifies a command by its words; `None` if it checks and publishes nothing.
 pub(super) fn class_of<W: AsRef<str>>(words: &[W]) -> Option<CheckClass> {
-    use CheckClass::{Build, Commit, Deploy, Format, Install, Lint, Merge, Push, Tests, Types};
     let words = without_wrappers(words);
     let program = words.first()?.as_ref();
     let [sub, next] = subcommands(words);
     let has = |option: &str| words.iter().skip(1).any(|word| word.as_ref() == option);
-    if only_asks(base(program), words) {
-        return None;
-    }
+    // Last, because most commands are of no class.
+    let is_run = |class: CheckClass| (!only_asks(base(program), words)).then_some(class);
+    let class = class_by_name(words, program, [sub, next], &has)?;
+    is_run(class)
+}
+
+/// The class of a command by its program and its subcommands.
+fn class_by_name<W: AsRef<str>>(
+    words: &[W],
+    program: &str,
+    [sub, next]: [&str; 2],
+    has: &impl Fn(&str) -> bool,
+) -> Option<CheckClass> {
+    use CheckClass::{Build, Commit, Deploy, Format, Install, Lint, Merge, Push, Tests, Types};
     Some(match (base(program), sub) {
         ("git", "commit") if !has("--dry-run") => Commit,
         ("git", "push") if !has("--dry-run") && !has("-n") => Push,
@@ -455,11 +465,23 @@ pub(super) fn only_shows<W: AsRef<str>>(words: &[W]) -> bool {
 
 /// Whether a line may contain a command of a class, by its words alone. Most lines are not parsed because of this.
 pub(super) fn may_check(line: &str) -> bool {
-    /// Number of words of a part that may precede the program: assignments, keywords.
-    const BEFORE: usize = 4;
+    /// Maximum number of words of a part that may precede the program: assignments, keywords.
+    const BEFORE: usize = 6;
     line.split([';', '&', '|', '(', ')', '{', '`', '\n']).any(|part| {
         let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['\'', '"'])).collect();
-        let runs_shell = words.iter().any(|word| matches!(base(word), "sh" | "bash" | "zsh" | "dash"));
-        runs_shell || (0..words.len().min(BEFORE)).any(|at| class_of(&words[at..]).is_some())
+        let mut assigns = false;
+        for at in 0..words.len().min(BEFORE) {
+            let word = words[at];
+            if class_of(&words[at..]).is_some() || matches!(base(word), "sh" | "bash" | "zsh" | "dash") {
+                return true;
+            }
+            // A value in quotes may have several words.
+            assigns |= word.contains('=');
+            let is_keyword = matches!(word, "then" | "do" | "else" | "if" | "while" | "until" | "!" | "eval");
+            if !assigns && !is_keyword {
+                return false;
+            }
+        }
+        false
     })
 }

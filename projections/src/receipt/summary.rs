@@ -4,6 +4,10 @@
 //! Bun, Deno, go, RSpec, Minitest, ExUnit, PHPUnit, JUnit, Gradle, .NET, CTest, XCTest, Swift Testing, Catch2,
 //! GoogleTest, Dart, Zig, Playwright and Perl's prove.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
 use super::{CheckClass, TestCounts};
 
 /// Maximum number of lines examined, from the end.
@@ -12,6 +16,30 @@ const LINES: usize = 4_000;
 const LINE_BYTES: usize = 400;
 /// The largest number that is read as a number of tests.
 const MOST_TESTS: u32 = 1_000_000;
+
+/// Words of which every summary contains one.
+static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let words = [
+        "passed",
+        "passing",
+        "failed",
+        "failing",
+        "failure",
+        " pass",
+        " fail",
+        "fail ",
+        "fail\t",
+        "ok \t",
+        "ok  ",
+        "ok (",
+        "ran ",
+        "tests run:",
+        "total:",
+        "result: ",
+        "executed ",
+    ];
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words).ok()
+});
 
 /// What a text says about tests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,6 +54,10 @@ pub(super) struct TestSummary {
 
 /// Finds the summaries of test runners; `None` if there is none. Several are added up.
 pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
+    // Most texts contain none of the words of a summary.
+    if !WORDS.as_ref().is_none_or(|words| words.is_match(text)) {
+        return None;
+    }
     let (mut all, mut found) = (TestSummary::default(), false);
     let (mut counts, mut counted) = (TestCounts::default(), false);
     let (mut suites, mut ran) = (None::<TestCounts>, None::<u32>);
@@ -88,8 +120,7 @@ pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
 }
 
 /// Whether a run was empty: no test was found, or all were left out.
-pub(super) fn ran_nothing(text: &str) -> bool {
-    let summary = of_tests(text);
+pub(super) fn ran_nothing(text: &str, summary: Option<TestSummary>) -> bool {
     if summary.is_some_and(|summary| summary.counts.is_none_or(|counts| counts.passed > 0)) {
         return false;
     }
