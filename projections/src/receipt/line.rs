@@ -69,10 +69,32 @@ pub(super) struct LineCommand {
 
 /// The simple commands of a line, in order; `None` if it cannot be parsed.
 pub(super) fn commands_of(line: &str) -> Option<Vec<LineCommand>> {
+    if let Some(command) = single_command(line) {
+        return Some(vec![command]);
+    }
     let line = &Skeleton::of(line)?.parsable()?;
     let mut reader = LineReader::default();
     reader.text(line, ExitMeans::Own, 0)?;
     Some(reader.found)
+}
+
+/// The command of a line of plain words, which needs no parser.
+fn single_command(line: &str) -> Option<LineCommand> {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | ':' | '@' | ',' | '%' | '+');
+    let words: Vec<String> = line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let runs_script = || super::programs::script_of(&words).is_some();
+    // `set` changes nothing here, and keywords need other characters to be complete.
+    (line.chars().all(is_plain) && !words.is_empty() && !runs_script()).then(|| LineCommand {
+        words: words.clone(),
+        piped_into: Vec::new(),
+        is_filter: false,
+        redirected: false,
+        gates: true,
+        exit: ExitMeans::Own,
+        chain: 1,
+        background: false,
+    })
 }
 
 /// The commands of a line that cannot be parsed, split at separators and blanks. Its exit code says nothing.

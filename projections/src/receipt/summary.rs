@@ -17,18 +17,13 @@ const LINE_BYTES: usize = 400;
 /// The largest number that is read as a number of tests.
 const MOST_TESTS: u32 = 1_000_000;
 
-/// Words of which every summary contains one.
+/// Words of which every line of a summary, and every line that reports a failure, contains one.
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let words = [
         "passed",
         "passing",
-        "failed",
-        "failing",
-        "failure",
+        "fail",
         " pass",
-        " fail",
-        "fail ",
-        "fail\t",
         "ok \t",
         "ok  ",
         "ok (",
@@ -37,9 +32,33 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         "total:",
         "result: ",
         "executed ",
+        "error",
+        "fatal",
+        "not ok",
+        "***",
+        "panic:",
+        "segmentation",
+        "traceback",
+        "npm err",
+        "interrupt",
+        "cancelled",
+        "exception",
+        "rejection",
+        "snapshots:",
+        "coverage",
+        "were not run",
+        "aborted",
+        " todo ",
+        " skipped ",
+        "invalid",
     ];
     AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words).ok()
 });
+
+/// Whether a text may contain a line of a summary. Most texts and lines do not.
+fn may_say_something(text: &str) -> bool {
+    WORDS.as_ref().is_none_or(|words| words.is_match(text))
+}
 
 /// What a text says about tests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,8 +73,7 @@ pub(super) struct TestSummary {
 
 /// Finds the summaries of test runners; `None` if there is none. Several are added up.
 pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
-    // Most texts contain none of the words of a summary.
-    if !WORDS.as_ref().is_none_or(|words| words.is_match(text)) {
+    if !may_say_something(text) {
         return None;
     }
     let (mut all, mut found) = (TestSummary::default(), false);
@@ -65,7 +83,12 @@ pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
     let (mut loose, mut has_time) = (0_u32, false);
     let lines: Vec<&str> = text.split(['\n', '\r']).rev().take(LINES + 1).collect();
     all.doubtful = lines.len() > LINES;
+    // unittest prints `OK` on a line of its own.
+    let mut awaits_ok = false;
     for line in lines.into_iter().rev() {
+        if !awaits_ok && !may_say_something(line) {
+            continue;
+        }
         let line = plain(&line[line.ceil_char_boundary(line.len().saturating_sub(LINE_BYTES))..]);
         if line.is_empty() {
             continue;
@@ -82,13 +105,13 @@ pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
             continue;
         }
         if let Some(number) = unittest_ran(&line) {
-            ran = Some(number);
+            (ran, awaits_ok) = (Some(number), true);
             continue;
         }
         if let Some(number) = ran
             && let Some(failed) = unittest(&line)
         {
-            (ran, found, counted) = (None, true, true);
+            (ran, awaits_ok, found, counted) = (None, false, true, true);
             counts.add(TestCounts { passed: number.saturating_sub(failed), failed, skipped: 0 });
             all.failed |= failed > 0;
             continue;
