@@ -185,7 +185,7 @@ mod approval_kind;
 pub mod claim;
 mod dialog;
 mod session;
-mod skip;
+pub(crate) mod skip;
 mod tool;
 mod turn;
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::EventId;
+use crate::{EventId, payload::skip::is_zero};
 
 /// What a command checks or publishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -119,11 +119,6 @@ pub struct TestCounts {
     /// Tests that were skipped or ignored.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 impl TestCounts {

@@ -122,7 +122,7 @@ fn prints_its_own(command: &str) -> bool {
 /// Whether a filter may drop the line that reports failures.
 fn drops_lines(filter: &[String]) -> bool {
     let words = || filter.iter().skip(1).map(String::as_str);
-    match filter.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program)) {
+    match filter.first().map_or("", |program| programs::base(program)) {
         "cat" | "tail" | "tee" | "less" | "more" | "sort" | "cut" | "tr" | "nl" | "ts" => false,
         // A pattern that matches the summary line of a failed run too.
         "grep" | "egrep" | "rg" => {

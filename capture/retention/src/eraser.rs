@@ -217,8 +217,8 @@ impl Eraser {
         Ok(())
     }
 
-    /// Empties the write-ahead log and takes the sessions off the list. Once nothing is listed, everybody is told that
-    /// the data is gone.
+    /// Empties the write-ahead log and takes the sessions off the list. Once no session is listed, capture
+    /// reports the data as erased.
     fn finish(&self, pending: &[ErasePending]) -> Result<(), EraseError> {
         self.empty_log()?;
         let erased: Vec<_> = pending.iter().map(|pending| (pending.row, pending.kind)).collect();

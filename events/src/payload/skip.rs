@@ -1,6 +1,6 @@
 //! The values that are left out of the wire form.
 
-pub(super) fn is_zero(n: &u32) -> bool {
+pub(crate) fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 

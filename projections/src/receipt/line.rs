@@ -83,10 +83,12 @@ fn single_command(line: &str) -> Option<LineCommand> {
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | ':' | '@' | ',' | '%' | '+');
     let words: Vec<String> = line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect();
-    let runs_script = || super::programs::script_of(&words).is_some();
+    if !line.chars().all(is_plain) || words.is_empty() || super::programs::script_of(&words).is_some() {
+        return None;
+    }
     // `set` changes nothing here, and keywords need other characters to be complete.
-    (line.chars().all(is_plain) && !words.is_empty() && !runs_script()).then(|| LineCommand {
-        words: words.clone(),
+    Some(LineCommand {
+        words,
         piped_into: Vec::new(),
         is_filter: false,
         redirected: false,

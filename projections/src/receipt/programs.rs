@@ -3,7 +3,7 @@
 use super::CheckClass;
 
 /// The name of a program without its directory.
-fn base(word: &str) -> &str {
+pub(super) fn base(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).unwrap_or(name)
 }
@@ -170,10 +170,8 @@ pub(super) fn class_of<W: AsRef<str>>(words: &[W]) -> Option<CheckClass> {
     let program = words.first()?.as_ref();
     let [sub, next] = subcommands(words);
     let has = |option: &str| words.iter().skip(1).any(|word| word.as_ref() == option);
-    // Last, because most commands are of no class.
-    let is_run = |class: CheckClass| (!only_asks(base(program), words)).then_some(class);
-    let class = class_by_name(words, program, [sub, next], &has)?;
-    is_run(class)
+    // Its options last, because most commands are of no class.
+    class_by_name(words, program, [sub, next], &has).filter(|_| !only_asks(base(program), words))
 }
 
 /// The class of a command by its program and its subcommands.
@@ -199,7 +197,7 @@ fn class_by_name<W: AsRef<str>>(
         ("cargo", "check" | "c") => Types,
         ("cargo", "clippy" | "deny" | "audit" | "machete") => Lint,
         ("cargo", "fmt") => Format,
-        ("cargo", "publish") if !has("--dry-run") => Deploy,
+        ("cargo", "publish") => Deploy,
         ("cargo", "install" | "add" | "fetch" | "update") => Install,
 
         ("go", "test") => Tests,
@@ -228,7 +226,7 @@ fn class_by_name<W: AsRef<str>>(
         ("mix", "credo") => Lint,
         ("mix", "dialyzer") => Types,
         ("mix", "deps.get") => Install,
-        ("rails" | "rake" | "bin/rails", "test" | "spec" | "test:all" | "test:system") => Tests,
+        ("rails" | "rake", "test" | "spec" | "test:all" | "test:system") => Tests,
         ("dotnet", "test") => Tests,
         ("dotnet", "build" | "publish") => Build,
         ("dotnet", "format") => Format,
@@ -244,9 +242,8 @@ fn class_by_name<W: AsRef<str>>(
         ("dart", "format") => Format,
         ("dart" | "flutter", "pub") => Install,
         ("sbt", "compile" | "package") => Build,
-        ("mvn" | "mvnw" | "./mvnw", "test" | "verify" | "integration-test") => Tests,
-        ("mvn" | "mvnw", "compile" | "package") => Build,
-        ("mvn" | "mvnw", "install") => Build,
+        ("mvn" | "mvnw", "test" | "verify" | "integration-test") => Tests,
+        ("mvn" | "mvnw", "compile" | "package" | "install") => Build,
         ("mvn", "deploy") => Deploy,
         ("mvn" | "mvnw", "clean") => return maven_goal(next),
         ("gradle" | "gradlew", task) => return gradle_task(task, next),
@@ -292,7 +289,7 @@ fn class_by_name<W: AsRef<str>>(
             | "wrangler" | "serverless" | "sls" | "firebase" | "gcloud" | "eb" | "twine" | "heroku"
             | "ansible-playbook" | "render" | "railway" | "surge",
             _,
-        ) => return deploys(base(program), sub, next, has("--dry-run") || has("--check")).then_some(Deploy),
+        ) => return (deploys(base(program), sub, next) && !has("--check")).then_some(Deploy),
         ("gem", "push") | ("docker", "push") => Deploy,
         // A script of the project, run by a shell or by itself.
         ("sh" | "bash" | "zsh" | "dash", file) => return script_class(file, base(file)),
@@ -318,8 +315,6 @@ fn script_class(program: &str, name: &str) -> Option<CheckClass> {
 fn package_manager(program: &str, sub: &str, next: &str) -> Option<CheckClass> {
     let task = match (program, sub) {
         ("npm" | "pnpm" | "yarn" | "bun" | "turbo" | "nx" | "lerna" | "deno", "run" | "run-script" | "task") => next,
-        ("yarn", "workspace") => return None,
-        ("nx" | "turbo", "run-many") => return None,
         ("deno", "check") => return Some(CheckClass::Types),
         ("deno", "lint") => return Some(CheckClass::Lint),
         ("deno", "fmt") => return Some(CheckClass::Format),
@@ -335,9 +330,8 @@ fn package_manager(program: &str, sub: &str, next: &str) -> Option<CheckClass> {
         return None;
     }
     match (head, rest) {
-        ("t" | "test" | "tests" | "spec" | "e2e" | "vitest" | "jest", "watch" | "ui") => None,
+        ("t" | "test" | "tests" | "spec" | "e2e" | "vitest" | "jest", "ui") => None,
         ("t" | "test" | "tests" | "spec" | "e2e" | "vitest" | "jest", _) => Some(CheckClass::Tests),
-        ("build" | "compile" | "bundle", "watch") => None,
         ("build" | "compile" | "bundle", _) => Some(CheckClass::Build),
         ("typecheck" | "types" | "tsc" | "type" | "check", "" | "types" | "check" | "ts" | "type")
             if head != "check" || !rest.is_empty() =>
@@ -402,10 +396,7 @@ fn target_class(program: &str, target: &str) -> Option<CheckClass> {
     })
 }
 
-fn deploys(program: &str, sub: &str, next: &str, is_dry: bool) -> bool {
-    if is_dry {
-        return false;
-    }
+fn deploys(program: &str, sub: &str, next: &str) -> bool {
     match (program, sub) {
         ("kubectl" | "terraform" | "tofu", "apply")
         | ("pulumi", "up")
@@ -442,7 +433,7 @@ pub(super) fn shows_files<W: AsRef<str>>(words: &[W]) -> bool {
     }
 }
 
-/// Whether a command prints nothing about a run of its own.
+/// Whether a command runs no check whose result it could print.
 pub(super) fn only_shows<W: AsRef<str>>(words: &[W]) -> bool {
     if shows_files(words) {
         return true;

@@ -357,7 +357,7 @@ fn edits_after_a_check_are_counted_with_their_files() {
     assert_eq!(receipt.failed_edits, ["c.ex"]);
     let commit = receipt.check(CheckClass::Commit).unwrap();
     assert_eq!((commit.tries, commit.failures, commit.exit_code), (7, 7, Some(1)));
-    // A new run begins anew, and a file that is edited after all did not fail.
+    // A new run resets the edits after it, and a successful edit takes its file off the failed ones.
     test(&mut receipt, 10);
     edit(&mut receipt, "c.ex", ToolOutcome::Ok);
     assert_eq!(receipt.words().join(" · "), "commit failed ×7, then 1 edit · tests 297 passed, then 1 edit");

@@ -5,6 +5,7 @@ use events::{Event, Payload, PromptId, PromptOrigin, QueuedBy, QueuedState, Time
 use serde::{Deserialize, Serialize};
 
 use super::SessionState;
+use crate::shorten::verbatim_line;
 
 /// Number of prompts remembered per session.
 const REMEMBERED: usize = 8;
@@ -35,10 +36,6 @@ impl TypedPrompt {
     }
 }
 
-fn in_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 impl SessionState {
     /// Remembers a prompt that capture is about to type for a rule. `event` is a derived event; other kinds of events
     /// change nothing.
@@ -58,7 +55,8 @@ impl SessionState {
         if self.typed.len() == REMEMBERED {
             self.typed.pop_front();
         }
-        let text = in_one_line(event.text.as_deref().unwrap_or_default()).chars().take(COMPARED_CHARS).collect();
+        let text =
+            verbatim_line(event.text.as_deref().unwrap_or_default(), usize::MAX).chars().take(COMPARED_CHARS).collect();
         self.typed.push_back(TypedPrompt { id: queued.prompt_id, text, at: event.created_at });
     }
 
@@ -88,7 +86,7 @@ impl SessionState {
     }
 
     fn place_of(&self, event: &Event, text: Option<&str>) -> Option<usize> {
-        let text = text.map(in_one_line);
+        let text = text.map(|text| verbatim_line(text, usize::MAX));
         self.typed.iter().position(|typed| {
             let after_ms = event.created_at.since_ms(typed.at);
             (-CLOCKS_DIFFER_MS..=RECORDED_WITHIN_MS).contains(&after_ms)

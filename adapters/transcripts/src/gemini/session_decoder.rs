@@ -207,7 +207,7 @@ impl SessionDecoder {
                 self.memory.open = news == Freshness::Live;
                 self.memory.denied = false;
                 let origin = if self.parent.is_some() { PromptOrigin::Agent } else { PromptOrigin::Human };
-                // Requests that Gemini CLI makes by itself are recorded as the user's, so a person's are not stated.
+                // Gemini CLI records its own requests as the user's, so a record does not state that a person wrote it.
                 let stated = origin == PromptOrigin::Agent;
                 let prompt = UserPrompt { origin, stated, attachments, provider_turn_id: None };
                 let identity = identity(&session, "prompt", &id, 0);
