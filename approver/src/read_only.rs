@@ -44,7 +44,7 @@ pub(crate) fn judge(
     for form in &forms {
         let known = one(form, context, working_dir, facts, 0)?;
         if forms.len() > 1 && known.rewrite.is_some() {
-            return Err("The command is safe only when rewritten, which its variables prevent.".into());
+            return Err("To be safe, the command needs a rewrite, but its variables have several values.".into());
         }
         all.paths.extend(known.paths);
         all.rewrite = known.rewrite;
@@ -55,10 +55,10 @@ pub(crate) fn judge(
         && all.rewrite.is_none()
     {
         let [form] = forms.as_slice() else {
-            return Err("The command is safe only when rewritten, which its variables prevent.".into());
+            return Err("To be safe, the command needs a rewrite, but its variables have several values.".into());
         };
         if form.words.iter().any(|word| !word.is_exact()) {
-            return Err("The command is safe only when rewritten, which its words prevent.".into());
+            return Err("To be safe, the command needs a rewrite, but capture does not know its exact words.".into());
         }
         all.rewrite = Some(form.texts().into_iter().map(str::to_owned).collect());
     }

@@ -45,7 +45,7 @@ pub(crate) fn forms(
             }
         }
         if more.len() > MAX_FORMS {
-            return Err(format!("The command has more than {MAX_FORMS} forms."));
+            return Err(format!("The words of the command have more than {MAX_FORMS} combinations of values."));
         }
         all = more;
     }
@@ -88,7 +88,7 @@ pub(crate) fn words(
             .flat_map(|(text, known)| values.iter().map(move |(more, also)| (format!("{text}{more}"), *known && *also)))
             .collect();
         if texts.len() > MAX_FORMS {
-            return Err(format!("The word `{}` has too many values.", word.raw));
+            return Err(format!("The word `{}` has more than {MAX_FORMS} possible values.", word.raw));
         }
     }
     Ok(texts.into_iter().map(|(text, known)| made(word, text, known)).collect())

@@ -11,7 +11,7 @@ use projections::{Session, shorten::one_line};
 
 use crate::{
     approvals::{ApprovalWatch, QUESTION},
-    conflict,
+    claims, conflict,
     context::ContextUse,
     ending::EndingDetector,
     errors::RequestErrors,
@@ -310,6 +310,9 @@ impl SessionWatch {
             }
             Payload::TurnCompleted(completed) => {
                 self.ending.turn_completed(event.id, completed, at, &mut self.findings);
+                if !self.sub {
+                    claims::turn_completed(event.id, completed, at, &mut self.findings);
+                }
                 if at.since_ms(moment(event)) > OLD_NEWS_MS {
                     // Read late: its own time counts.
                     self.ending.forget_before(at.plus_ms(1));
@@ -400,7 +403,7 @@ impl SessionWatch {
                 self.begin_anew(at, "a new prompt was sent");
                 true
             }
-            // An agent that is woken to repeat its last step is supervising.
+            // An agent that repeats its last step after a wake-up is supervising.
             PromptOrigin::Wakeup | PromptOrigin::Command => {
                 self.loops.clear();
                 self.findings.resolve(loops::KEY, at, "the agent was woken");

@@ -19,7 +19,7 @@ pub struct Approval {
     /// The sub-agent that made the request, if it was not the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// What it is about; absent when not known.
+    /// The kind of action the agent asks for; absent if not known.
     pub kind: Option<ApprovalKind>,
     /// Its state.
     pub state: ApprovalState,

@@ -126,13 +126,13 @@ impl Values for LineReader {
             .parse_program()
             .map_err(|_| "The command line cannot be parsed.".to_owned())?;
         let [list] = program.complete_commands.as_slice() else {
-            return Err("The command line has a substitution of several lines.".into());
+            return Err("The command line has a command substitution with several lines.".into());
         };
         let [ast::CompoundListItem(and_or, ast::SeparatorOperator::Sequence)] = list.0.as_slice() else {
-            return Err("The command line has a substitution of several commands.".into());
+            return Err("The command line has a command substitution with several commands.".into());
         };
         if !and_or.additional.is_empty() {
-            return Err("The command line has a substitution of several commands.".into());
+            return Err("The command line has a command substitution with several commands.".into());
         }
         match script.split_whitespace().collect::<Vec<_>>().as_slice() {
             ["git", "rev-parse", "--show-toplevel"] => return Ok(Value::Toplevel),
@@ -149,7 +149,7 @@ impl Values for LineReader {
             LineNode::Text(_) | LineNode::List(_) | LineNode::Group { .. } => false,
         };
         if !simple {
-            return Err("The command line has a substitution that is not a single pipeline.".into());
+            return Err("The command line has a command substitution that is not a single pipeline.".into());
         }
         let all: Vec<usize> = (first..self.commands.len()).collect();
         // Unquoted, the words of the output would be expanded as patterns of file names. The output of these commands

@@ -15,7 +15,7 @@ use crate::list::Limit;
 pub struct ApprovalsQuery {
     /// Only approvals in this state.
     pub state: Option<ApprovalState>,
-    /// Only approvals of this session; any of its ids.
+    /// Only approvals of this session. Any of its ids is accepted.
     pub session: Option<String>,
     /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,

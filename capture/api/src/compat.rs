@@ -9,7 +9,7 @@ use crate::list::Limit;
 /// Which messages to return.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessagesQuery {
-    /// The session; any of its ids.
+    /// The session. Any of its ids is accepted.
     pub session: String,
     /// Messages in the answer (default 100, at most 1000).
     #[serde(default)]

@@ -16,7 +16,7 @@ pub struct FindingsQuery {
     /// Only findings of these kinds.
     #[serde(skip_serializing_if = "CommaList::is_empty")]
     pub kind: CommaList<FindingKind>,
-    /// Only findings of this session; any of its ids.
+    /// Only findings of this session. Any of its ids is accepted.
     pub session: Option<String>,
     /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,

@@ -44,7 +44,7 @@ pub struct EventPage {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TimelineQuery {
-    /// Only this session; any of its ids.
+    /// Only this session. Any of its ids is accepted.
     pub session: Option<String>,
     /// Only sessions of these agents.
     #[serde(skip_serializing_if = "CommaList::is_empty")]

@@ -13,7 +13,7 @@ use crate::list::Limit;
 pub struct PromptsQuery {
     /// Only prompts in this state.
     pub state: Option<QueuedState>,
-    /// Only prompts of this session; any of its ids.
+    /// Only prompts of this session. Any of its ids is accepted.
     pub session: Option<String>,
     /// The `next_cursor` of the previous page.
     pub cursor: Option<String>,

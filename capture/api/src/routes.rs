@@ -105,7 +105,7 @@ pub struct NoQuery {}
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StreamQuery {
-    /// Only these sessions, separated by commas; any of their ids.
+    /// Only these sessions, separated by commas. Any id of a session is accepted.
     pub session: Option<String>,
     /// Resume after this position, like the header `Last-Event-ID`.
     pub after: Option<u64>,

@@ -103,7 +103,7 @@ pub enum SearchSort {
 pub struct SearchQuery {
     /// Words, `"phrases"`, `field:value`, `prefix*`, `fuzzy~1`, `AND`, `OR`, `NOT`, `-word` and parentheses.
     pub q: Option<String>,
-    /// Only this session; any of its ids.
+    /// Only this session. Any of its ids is accepted.
     pub session: Option<String>,
     /// Only sessions of these agents.
     #[serde(skip_serializing_if = "CommaList::is_empty")]

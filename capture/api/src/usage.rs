@@ -83,7 +83,7 @@ pub struct PeriodQuery {
     pub since: Option<Timestamp>,
     /// End of the period, exclusive.
     pub until: Option<Timestamp>,
-    /// Only this session; any of its ids.
+    /// Only this session. Any of its ids is accepted.
     pub session: Option<String>,
     /// Only sessions of these agents; if empty, all agents.
     pub agents: Vec<Provider>,
@@ -104,7 +104,7 @@ macro_rules! session_queries {
             pub since: Option<Timestamp>,
             /// Only calls made, or turns ended, before this time.
             pub until: Option<Timestamp>,
-            /// Only this session; any of its ids. Its sub-agents count too.
+            /// Only this session and its sub-agents. Any id of the session is accepted.
             pub session: Option<String>,
             /// Only sessions of these agents.
             #[serde(skip_serializing_if = "CommaList::is_empty")]

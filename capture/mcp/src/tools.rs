@@ -54,7 +54,7 @@ type RunOnce = fn(&Link, Value) -> Result<Value, ToolError>;
 pub(crate) enum ToolRun {
     /// With requests that are answered immediately.
     Once(RunOnce),
-    /// By waiting, with progress.
+    /// By waiting for an event. Progress is reported meanwhile.
     Wait,
 }
 

@@ -141,7 +141,7 @@ fn policy_facts_are_read_from_the_file_system() {
 }
 
 #[test]
-fn misleading_file_names_are_reported_if_a_search_passes_names_on() {
+fn unsafe_file_names_count_as_secrets_if_another_program_uses_the_names() {
     let (_dir, root) = home();
     let work = root.join("work");
     for file in ["a/plain.rs", "b/two words.rs", "c/-x", "d/line\n.rs", "e/end ", "f/plain.rs"] {

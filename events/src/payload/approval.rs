@@ -165,7 +165,7 @@ data! {
     ApprovalRequested {
         /// capture's id of the approval.
         approval_id: ApprovalId,
-        /// What it is about.
+        /// The kind of action that the agent asks for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         about: Option<ApprovalKind>,
         /// The provider's id of the call, if it reports one.

@@ -353,6 +353,27 @@ fn a_completion_finding_contains_what_the_checks_showed() {
 }
 
 #[test]
+fn a_statement_that_the_last_check_does_not_show_raises_a_claim() {
+    let tests = |output: &str, end, answer: &str| {
+        let mut s = at_work();
+        s.run("cargo test", 5, end, output);
+        s.answer(answer);
+        s
+    };
+    let (passed, failed) = ("test result: ok. 3 passed; 0 failed", "test result: FAILED. 2 passed; 1 failed");
+    check(&tests(passed, End::Ok, "All 3 tests pass."), 5, &[]);
+    check(&tests(failed, End::Failed(101), "One of the tests fails."), 5, &[]);
+    let mut s = tests(failed, End::Failed(101), "All 3 tests pass.");
+    let stage = check(&s, 5, &[FindingKind::Claim]);
+    let claim = stage.last(FindingKind::Claim).unwrap();
+    assert_eq!(claim.what, "said “All 3 tests pass”, but the last test run failed");
+    assert_eq!((claim.severity, claim.evidence.len()), (Severity::Warning, 2));
+    s.wait(60);
+    s.prompt("really?");
+    assert_eq!(resolution(&check(&s, 1, &[FindingKind::Claim]), FindingKind::Claim), "it is working again");
+}
+
+#[test]
 fn a_session_that_ends_during_a_turn_raises_open_work() {
     let mut s = at_work();
     s.say("let me see");
@@ -455,7 +476,7 @@ fn a_long_command_is_reported_unless_it_only_waited_for_approval() {
 }
 
 #[test]
-fn results_that_are_not_recorded_are_no_loop() {
+fn results_that_are_not_recorded_are_not_a_loop() {
     let mut s = at_work();
     for n in 0..30 {
         // A page is opened, and the transcript does not contain its address.

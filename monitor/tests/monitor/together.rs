@@ -124,7 +124,7 @@ fn every_file_of_a_patch_is_checked_for_shared_edits() {
 }
 
 #[test]
-fn edits_one_after_the_other_are_no_conflict() {
+fn edits_one_after_the_other_are_not_a_conflict() {
     // The first session has ended its turn when the second edits.
     let (mut a, mut b) = (at_work(0), at_work(100));
     a.edit("/p/src/main.rs", "a", "b");

@@ -121,7 +121,7 @@ fn a_result_without_its_call_is_not_lost() {
 }
 
 #[test]
-fn a_message_that_only_calls_tools_is_no_item() {
+fn a_message_that_only_calls_tools_is_not_an_item() {
     assert_eq!(items(&[event(1, message("m1"), None), event(2, delta("m1", Block::Text), None)]), []);
 }
 

@@ -11,7 +11,7 @@ fn receipt_of(command: &str, outcome: ToolOutcome, exit_code: Option<i32>, outpu
 
 fn run(receipt: &mut Receipt, event: u128, command: &str, outcome: ToolOutcome, exit_code: Option<i32>, output: &str) {
     let call = FinishedCall { tool: ToolKind::Execute, title: Some(command), exit_code, outcome, text: Some(output) };
-    ran(receipt, &call, Some(command), &checks_of(command), EventId::from_bits(event));
+    ran(receipt, &call, Some(command), &checks_of(command), LineKind::of(command), EventId::from_bits(event));
 }
 
 /// The verdicts of a command: `tests passed 3/0, commit failed`.
@@ -365,7 +365,7 @@ fn edits_after_a_check_are_counted_with_their_files() {
 }
 
 #[test]
-fn refused_and_cancelled_commands_are_no_runs() {
+fn refused_and_cancelled_commands_do_not_count_as_runs() {
     for outcome in [ToolOutcome::Denied, ToolOutcome::Blocked, ToolOutcome::Cancelled] {
         assert!(receipt_of("cargo test", outcome, None, "").is_empty(), "{outcome}");
     }
@@ -485,7 +485,7 @@ fn success_is_not_concluded_from_what_others_printed_or_from_a_part_of_the_outpu
 }
 
 #[test]
-fn commands_that_only_list_watch_or_rehearse_are_no_checks() {
+fn listings_watch_modes_and_dry_runs_are_not_checks() {
     for command in [
         "pytest --collect-only -q",
         "npx jest --watch",

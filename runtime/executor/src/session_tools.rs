@@ -83,7 +83,7 @@ impl SessionTools {
     /// The inspected call, with the approved arguments.
     fn allowed(&self, run: &CallRun) -> Result<InspectedCall, String> {
         let inspected = self.calls().remove(&run.call);
-        let Some(inspected) = inspected else { return Err("this call was not inspected".to_owned()) };
+        let Some(inspected) = inspected else { return Err("internal error: this call was not checked".to_owned()) };
         if inspected.arguments == run.arguments {
             return Ok(inspected);
         }
@@ -93,7 +93,7 @@ impl SessionTools {
             && replaced.intent.cwd == inspected.intent.cwd
             && replaced.intent.paths == inspected.intent.paths
             && replaced.intent.url == inspected.intent.url;
-        if same { Ok(replaced) } else { Err("the decision changed what the call touches".to_owned()) }
+        if same { Ok(replaced) } else { Err("the decision changed the kind or the target of the call".to_owned()) }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The arguments of each tool, as models write them. An unknown or missing field is an error that names the field;
 //! nothing is repaired.
 //!
-//! Models read the comments on the fields: they become the descriptions in `schemas.json`. Changing a comment changes
-//! the frozen list.
+//! Models read the comments on the fields: they become the descriptions in `schemas.json`, the frozen list of tools.
+//! After changing a comment, update that file with `UPDATE_SCHEMA=1` (see `schema::tests`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -166,12 +166,12 @@ impl Tools {
                     let arguments = BashArguments { command: command.clone(), ..arguments.clone() };
                     self.commands.bash(id, &arguments, cancel)
                 }
-                None => ToolResult::error("the intent of this call has no command"),
+                None => ToolResult::error("internal error: the checked call has no command"),
             },
             Call::Edit(arguments) => self.files.edit(path, arguments),
             Call::Fetch(_) => match &intent.url {
                 Some(url) => self.fetcher.fetch(id, url, &self.outputs, cancel),
-                None => ToolResult::error("the intent of this call has no address"),
+                None => ToolResult::error("internal error: the checked call has no address"),
             },
             Call::Glob(arguments) => glob::glob(&self.files.workspace, path, arguments, cancel),
             Call::Grep(arguments) => grep::grep(&self.files.workspace, path, arguments, cancel),
@@ -254,7 +254,7 @@ impl Tools {
 fn path_of<'a>(call: &Call, intent: &'a Intent) -> Result<&'a Path, &'static str> {
     let path = intent.paths.first().map_or(Path::new(""), PathBuf::as_path);
     let needs_path = matches!(call, Call::Read(_) | Call::Edit(_) | Call::Write(_) | Call::Glob(_) | Call::Grep(_));
-    if needs_path && !path.is_absolute() { Err("the intent of this call has no path") } else { Ok(path) }
+    if needs_path && !path.is_absolute() { Err("internal error: the checked call has no path") } else { Ok(path) }
 }
 
 /// The user's answer to a question.

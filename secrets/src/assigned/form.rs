@@ -9,9 +9,9 @@ pub(crate) const LONGEST_VALUE: usize = 8192;
 pub(crate) enum ValueForm {
     /// Between quotes.
     Quoted,
-    /// Unquoted, in a place where values are not words of a program: an environment, the query of an address, a flag.
+    /// Unquoted, in a place that is not source code: an environment, the query of an address, a flag.
     Plain,
-    /// Unquoted, in a place where it may be a word of a program.
+    /// Unquoted, in a place that may be source code, so the value may be an identifier or an expression.
     Bare,
 }
 

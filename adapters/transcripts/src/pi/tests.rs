@@ -313,7 +313,7 @@ fn a_capture_task_note_ends_an_unanswered_turn() {
 }
 
 #[test]
-fn an_entry_after_a_damaged_line_is_no_rewind() {
+fn an_entry_after_a_damaged_line_is_not_a_rewind() {
     let first = format!("a - message {}", user("1"));
     let last = format!("c b message {}", user("3"));
     let damaged = r#"{"type":"message","id":"b","parentId":"a","mess"#;

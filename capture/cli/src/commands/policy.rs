@@ -93,8 +93,8 @@ struct PolicySelection {
     /// Use this policy file [default: your policy file]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Decide as for a request of this agent. If your policy names no preset, only capture's own agent (`capture`) runs
-    /// commands that only read.
+    /// Decide as if this agent had sent the request. If your policy names no preset, only capture's own agent
+    /// (`capture`) runs commands that only read.
     #[arg(long, value_name = "AGENT", value_parser = super::words::one_of(Provider::ALL, Provider::as_str))]
     agent: Option<Provider>,
 }

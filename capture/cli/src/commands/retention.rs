@@ -180,8 +180,8 @@ fn carry_out(
     }
     let why = left
         .trouble
-        .map_or_else(|| "; the server continues".to_owned(), |why| format!(": {why}; the server tries again"));
-    Err(Failed::Other(format!("the data is not erased everywhere yet{why}")).into())
+        .map_or_else(|| "; the server is erasing it".to_owned(), |why| format!(": {why}; the server tries again"));
+    Err(Failed::Other(format!("the sessions are removed, but some of their data is not erased yet{why}")).into())
 }
 
 fn confirm(context: &Context, question: &str) -> anyhow::Result<()> {

@@ -1,5 +1,5 @@
-//! The files a request refers to: scripts it runs, files it changes. Their contents are part of the decision: if they
-//! change before it is made, the decision is void.
+//! The files a request refers to: scripts it runs, files it changes. To allow a request is to allow it with these
+//! contents: if a file has changed since the request, the user must review the request again.
 
 use std::{
     fs::OpenOptions,

@@ -37,7 +37,7 @@ pub(crate) struct ApprovalsArguments {
     approval: Option<String>,
     /// Only requests in this state (default: every state).
     state: Option<ApprovalState>,
-    /// Only requests of this session: any of its ids.
+    /// Only requests of this session. Any of its ids is accepted.
     session: Option<String>,
     /// Requests in the answer (default 20, at most 50).
     limit: Option<usize>,
@@ -68,7 +68,7 @@ struct ApprovalRow {
     agent: Provider,
     /// Its state.
     state: ApprovalState,
-    /// What it is about.
+    /// The kind of action the request asks for: a command, an edit, a question, …
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<ApprovalKind>,
     /// The agent's name for the tool.

@@ -30,7 +30,7 @@ pub(crate) struct FindingsArguments {
     state: Option<StateFilter>,
     /// Only findings of these kinds.
     kind: Vec<FindingKind>,
-    /// Only findings of this session: any of its ids.
+    /// Only findings of this session. Any of its ids is accepted.
     session: Option<String>,
     /// Findings in the answer (default 20, at most 100).
     limit: Option<usize>,

@@ -30,7 +30,7 @@ const TITLE: usize = 240;
 pub(crate) struct SearchArguments {
     /// Words, `"phrases"`, `field:value`, `prefix*`, `fuzzy~1`, `AND`, `OR`, `NOT`, `-word` and parentheses.
     query: Option<String>,
-    /// Only texts of this session: any of its ids.
+    /// Only texts of this session. Any of its ids is accepted.
     session: Option<String>,
     /// Only texts of these agents.
     agent: Vec<Provider>,

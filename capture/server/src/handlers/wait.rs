@@ -1,8 +1,8 @@
 //! Waits until a session reaches a state.
 //!
-//! Without a position, the current state counts. With one, only the log after the position counts: a state in which the
-//! session waits for a prompt counts once a turn began after the position, so that a client can wait for the turn its
-//! prompt starts, however soon that turn begins or ends.
+//! Without a position, the current state decides. With a position, only the log after it decides, and a state in which
+//! the session waits for a prompt ends the wait only once a turn has begun after the position. So a client can wait for
+//! the turn that its prompt starts, however soon that turn begins or ends.
 
 use std::{collections::VecDeque, time::Duration};
 

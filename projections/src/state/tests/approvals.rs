@@ -212,7 +212,7 @@ fn a_key_decision_reported_late_still_counts() {
 }
 
 #[test]
-fn a_dialog_that_is_still_seen_is_no_new_approval() {
+fn a_dialog_that_is_still_seen_is_not_a_new_approval() {
     let steps = and(at_work("rm x"), asked(1.0, "a", "rm x"));
     let steps =
         and(steps, [on(1.5, sees_dialog("rm x")), on(2.0, decides("a", true)), on(2.1, registry(WaitingApproval))]);

@@ -324,7 +324,7 @@ fn a_possible_last_message_ends_the_turn_if_nothing_follows() {
 }
 
 #[test]
-fn a_ready_prompt_times_out_the_open_turn() {
+fn an_open_turn_times_out_once_the_agent_is_ready_for_a_prompt() {
     let steps = [on(0.0, prompt("go")), on(1.0, registry(Waiting)), until(3.9), until(4.0)];
     check(&steps, &["0 turn 1 by prompt", "0 running thinking", "1 waiting turn_complete", "4 turn 1 timed_out"]);
     // Back to work within the grace period.

@@ -41,10 +41,10 @@ fn a_decision_cannot_redirect_a_call_to_another_file() {
     assert!(facts.paths[0].ends_with("/a.txt"), "{facts:?}");
     let other = run("write", r#"{"path":"b.txt","content":"a"}"#);
     let result = tools.run(&other);
-    assert!(result.is_error && text(&result).contains("changed what the call touches"), "{}", text(&result));
+    assert!(result.is_error && text(&result).contains("changed the kind or the target"), "{}", text(&result));
     assert!(!dir.path().join("b.txt").exists());
     // It runs at most once, and only after it was inspected.
-    assert!(text(&tools.run(&asked)).contains("not inspected"));
+    assert!(text(&tools.run(&asked)).contains("not checked"));
     tools.inspect(&asked).unwrap();
     let result = tools.run(&run("write", r#"{"path":"a.txt","content":"another"}"#));
     assert!(!result.is_error, "{}", text(&result));
@@ -108,5 +108,5 @@ fn a_call_previewed_without_effect_writes_nothing_even_if_the_file_changed() {
     assert!(result.is_error && text(&result).contains("nothing was written"), "{}", text(&result));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
     // It has already been answered.
-    assert!(text(&tools.run(&edit)).contains("not inspected"));
+    assert!(text(&tools.run(&edit)).contains("not checked"));
 }

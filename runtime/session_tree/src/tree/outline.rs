@@ -19,7 +19,7 @@ use crate::{
 pub struct Outline<'a> {
     /// The roots in the order of the file.
     pub roots: Vec<&'a Entry>,
-    /// Every entry below the roots, each before its children.
+    /// The roots and all entries below them, each before its children.
     pub nodes: Vec<Node<'a>>,
 }
 
@@ -122,7 +122,7 @@ fn sort_by_time(items: &mut [usize], at: impl Fn(usize) -> Option<i64>) {
 }
 
 impl Tree {
-    /// All entries as pi shows them: the roots, and every entry below one.
+    /// All entries as pi shows them: the roots and the entries below them.
     #[must_use]
     pub fn outline(&self) -> Outline<'_> {
         outline(self)

@@ -78,7 +78,7 @@ fn short(event: &HostEvent) -> Option<String> {
 }
 
 #[test]
-fn typed_text_not_shown_on_the_screen_is_no_prompt() {
+fn typed_text_not_shown_on_the_screen_is_not_a_prompt() {
     let at = Timestamp::from_millisecond;
     let mut observer = observer();
     observer.output(b"Password: ", at(0));
