@@ -60,6 +60,8 @@ names! {
         SharedQuota = "shared_quota" / 21,
         /// Several sessions wait for a person at the same time.
         SeveralBlocked = "several_blocked" / 22,
+        /// A statement of the agent does not agree with its commands.
+        Claim = "claim" / 23,
     }
 }
 

@@ -241,6 +241,17 @@ impl FindingKind {
                 resolved: "it is active again",
                 advice: "Close the session if it is no longer needed.",
             },
+            Self::Claim => FindingFacts {
+                title: "Claim",
+                meaning: "the agent's last message does not agree with what its commands showed",
+                need: Some(Need::Prompt),
+                is_done: false,
+                is_of_end: false,
+                severity: "warning; info if files were only edited after the check that showed it",
+                raised: "a turn is done, and its last message says that a check passed or that work was committed or pushed, but the last run failed, is older than an edit, or does not exist",
+                resolved: "work begins again",
+                advice: "Run `capture check` to compare the message with the receipt, or ask the agent to run the check again.",
+            },
             Self::SharedFiles => FindingFacts {
                 title: "Shared files",
                 meaning: "two sessions edit the same file at the same time",

@@ -41,7 +41,7 @@ pub use payload::{
     UsageReported, UserPrompt,
 };
 pub use provider::{Provider, Source};
-pub use receipt::{Check, CheckClass, CheckVerdict, Receipt, TestCounts};
+pub use receipt::{Check, CheckClass, CheckVerdict, ClaimCheck, ClaimSubject, ClaimVerdict, Receipt, TestCounts};
 pub use status::{Reason, State};
 pub use time::Timestamp;
 pub use typed_time::{TYPED_TIMES, TypedTime};

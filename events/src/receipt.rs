@@ -158,6 +158,9 @@ pub struct Check {
     /// The files of these edits, each once; at most 3.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files_after: Vec<String>,
+    /// Whether a program ran after it that may have run this check again without showing a result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub opaque_after: bool,
 }
 
 /// What the checks of a turn showed. The changed files and the denied calls are in the turn's `work`.
@@ -176,6 +179,113 @@ pub struct Receipt {
     /// Number of items of the agent's to-do list that are not done; absent without a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub todo_left: Option<u32>,
+    /// Number of edits that were carried out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub edits: u32,
+    /// Whether a program ran that may have run checks without showing their results: a script, a tool of an MCP server,
+    /// a sub-agent.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub opaque: bool,
+    /// The statements of the agent's last message, compared with the checks; at most 4.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ClaimCheck>,
+}
+
+/// What the agent's last message says was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimSubject {
+    /// The tests pass.
+    Tests,
+    /// The code compiles.
+    Build,
+    /// The types are correct.
+    Types,
+    /// The linter reports nothing.
+    Lint,
+    /// The changes are committed.
+    Commit,
+    /// The commits are pushed.
+    Push,
+    /// A branch or pull request is merged.
+    Merge,
+    /// The program is deployed or published.
+    Deploy,
+    /// All items of the to-do list are done.
+    Todo,
+}
+
+impl ClaimSubject {
+    /// The check that shows whether it is true; `None` for the to-do list.
+    #[must_use]
+    pub const fn class(self) -> Option<CheckClass> {
+        Some(match self {
+            Self::Tests => CheckClass::Tests,
+            Self::Build => CheckClass::Build,
+            Self::Types => CheckClass::Types,
+            Self::Lint => CheckClass::Lint,
+            Self::Commit => CheckClass::Commit,
+            Self::Push => CheckClass::Push,
+            Self::Merge => CheckClass::Merge,
+            Self::Deploy => CheckClass::Deploy,
+            Self::Todo => return None,
+        })
+    }
+}
+
+/// What the record of a session says about a statement of its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimVerdict {
+    /// The last check shows that it is true.
+    Supported,
+    /// The last check showed it, but files were edited after it.
+    Stale,
+    /// The last check shows that it is false.
+    Contradicted,
+    /// No check ran that could show it.
+    Unsupported,
+    /// The record is not complete enough to decide.
+    Undecided,
+}
+
+impl ClaimVerdict {
+    /// Whether the agent's statement does not agree with the record.
+    #[must_use]
+    pub const fn accuses(self) -> bool {
+        match self {
+            Self::Stale | Self::Contradicted | Self::Unsupported => true,
+            Self::Supported | Self::Undecided => false,
+        }
+    }
+
+    /// Its name, as in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Supported => "supported",
+            Self::Stale => "stale",
+            Self::Contradicted => "contradicted",
+            Self::Unsupported => "unsupported",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// A statement of an agent, compared with what its commands showed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimCheck {
+    /// What the statement is about.
+    pub about: ClaimSubject,
+    /// The sentence, shortened.
+    pub said: String,
+    /// What the record says about it.
+    pub verdict: ClaimVerdict,
+    /// Why, in words.
+    pub why: String,
+    /// The event of the result that decided; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<EventId>,
 }
 
 impl Receipt {

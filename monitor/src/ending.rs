@@ -93,7 +93,8 @@ impl EndingDetector {
 
     fn begins(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.done = None;
-        findings.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is working again");
+        let kinds = [FindingKind::Completion, FindingKind::Claim, FindingKind::Idle];
+        findings.resolve_kinds(&kinds, at, "it is working again");
     }
 
     pub(crate) fn turn_completed(

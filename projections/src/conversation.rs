@@ -4,7 +4,7 @@
 use events::{ErrorClass, Reason, State, Timestamp, ToolKind, TurnOutcome};
 use serde::{Deserialize, Serialize};
 
-use crate::receipt::RunningCheck;
+use crate::receipt::{LineKind, RunningCheck};
 
 /// Maximum number of open calls remembered; the oldest is dropped for a new one.
 const OPEN_CALLS: usize = 64;
@@ -72,6 +72,9 @@ pub struct OpenCall {
     /// The checks that a command runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) checks: Vec<RunningCheck>,
+    /// What its other programs may do.
+    #[serde(default, skip_serializing_if = "LineKind::is_unknown")]
+    pub(crate) line: LineKind,
     /// Whether the agent may ask the user before it runs the call.
     pub may_ask: bool,
     /// When it was called.

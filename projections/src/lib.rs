@@ -8,6 +8,7 @@
 
 pub mod approval;
 mod attention;
+mod claims;
 pub mod conversation;
 pub mod failure;
 pub mod items;

@@ -22,7 +22,7 @@ const COMMAND_CHARS: usize = 60;
 /// Longest path kept, characters.
 const FILE_CHARS: usize = 80;
 /// Number of files named per check and per receipt.
-const FILES: usize = 3;
+pub(crate) const FILES: usize = 3;
 /// Length from which the title of a command may be cut, bytes: adapters keep at most 400 characters.
 const TITLE_BYTES: usize = 160;
 /// Bytes at the end of an output in which the summary of an unknown test run is looked for.
@@ -80,6 +80,52 @@ pub(crate) fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<
 pub(crate) fn may_contain_check(call: &ToolCall, cut: Option<&str>) -> bool {
     let may_check = |text: &str| programs::may_check(&text.replace("\\n", "\n"));
     call.tool == ToolKind::Execute && (call.title.as_deref().is_some_and(may_check) || cut.is_some_and(may_check))
+}
+
+/// The class of a command line that runs one check.
+pub(crate) fn class_of_line(line: &str) -> Option<CheckClass> {
+    match checks_of(line).as_slice() {
+        [only] => Some(only.class),
+        _ => None,
+    }
+}
+
+/// What the programs of a command line that are no checks may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LineKind {
+    /// They run no check.
+    Shows,
+    /// They are not known. A test run is known by the summary it prints.
+    #[default]
+    Unknown,
+    /// They may run checks without showing their results: a script of the project, a task whose name says nothing, a
+    /// command in a container or on another machine.
+    Opaque,
+}
+
+impl LineKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+    pub(crate) const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown)
+    }
+
+    pub(crate) fn of(command: &str) -> Self {
+        let (mut shows, mut may_be_opaque) = (true, false);
+        for words in programs::roughly(command) {
+            shows &= programs::only_shows(&words);
+            may_be_opaque |= programs::is_opaque(&words);
+        }
+        let is_opaque =
+            |command: &LineCommand| programs::class_of(&command.words).is_none() && programs::is_opaque(&command.words);
+        match (shows, may_be_opaque) {
+            (true, _) => Self::Shows,
+            (false, true) if line::commands_of(command).is_none_or(|commands| commands.iter().any(is_opaque)) => {
+                Self::Opaque
+            }
+            (false, _) => Self::Unknown,
+        }
+    }
 }
 
 /// The checks that a command line runs, in order.
@@ -152,11 +198,18 @@ pub(crate) fn called(receipt: &mut Receipt, call: &ToolCall, input: Option<&str>
     }
 }
 
+/// Records that a program ran that may have run checks without showing their results.
+pub(crate) fn hid(receipt: &mut Receipt) {
+    receipt.opaque = true;
+    receipt.checks.iter_mut().for_each(|check| check.opaque_after = true);
+}
+
 /// Records a finished edit of these files.
 pub(crate) fn edited(receipt: &mut Receipt, files: &[String], outcome: ToolOutcome) {
     let files: Vec<String> = files.iter().map(|file| end_of_path(file)).collect();
     match outcome {
         ToolOutcome::Ok => {
+            receipt.edits = receipt.edits.saturating_add(1);
             receipt.failed_edits.retain(|file| !files.contains(file));
             for check in receipt.checks.iter_mut().filter(|check| check.class.goes_stale()) {
                 check.edits_after = check.edits_after.saturating_add(1);
@@ -174,6 +227,7 @@ pub(crate) fn ran(
     call: &FinishedCall<'_>,
     shown: Option<&str>,
     running: &[RunningCheck],
+    kind: LineKind,
     event: EventId,
 ) {
     match call.outcome {
@@ -189,6 +243,9 @@ pub(crate) fn ran(
     let found;
     let running = if running.is_empty() {
         // A script of the project that runs tests prints their summary.
+        if kind == LineKind::Shows {
+            return;
+        }
         let Some(tests) = tests_printed_by(call, text) else { return };
         found = [tests];
         &found
@@ -242,11 +299,12 @@ fn put(
         failures,
         edits_after: 0,
         files_after: Vec::new(),
+        opaque_after: false,
     });
 }
 
 /// A path in one line; of a long one, its last parts.
-fn end_of_path(path: &str) -> String {
+pub(crate) fn end_of_path(path: &str) -> String {
     let path = one_line(path, usize::MAX);
     let Some((from, _)) = path.char_indices().rev().nth(FILE_CHARS - 1).filter(|(from, _)| *from > 0) else {
         return path;
@@ -255,7 +313,7 @@ fn end_of_path(path: &str) -> String {
     format!("…{}", end.find('/').map_or(end, |at| &end[at..]))
 }
 
-fn add_file(files: &mut Vec<String>, file: &str) {
+pub(crate) fn add_file(files: &mut Vec<String>, file: &str) {
     if files.len() < FILES && !files.iter().any(|known| known == file) {
         files.push(file.to_owned());
     }
@@ -375,10 +433,9 @@ fn is_cut(text: &str) -> bool {
 
 /// The tests that a command ran although its words do not say so, by the summary it printed.
 fn tests_printed_by(call: &FinishedCall<'_>, text: &str) -> Option<RunningCheck> {
-    let is_command = call.tool == ToolKind::Execute;
     // A runner prints its summary at the end.
     let end = &text[text.ceil_char_boundary(text.len().saturating_sub(END_BYTES))..];
-    summary::of_tests(end).filter(|summary| is_command && summary.counts.is_some())?;
+    summary::of_tests(end).filter(|summary| summary.counts.is_some())?;
     let prints = call.title.is_some_and(prints_its_own);
     prints.then_some(RunningCheck {
         class: CheckClass::Tests,

@@ -23,8 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Account, Approval, OpenTurn, Session, SessionHealth, SessionStatus, Summary, Turn, Usage,
+    claims::CheckHistory,
     conversation::Conversation,
-    receipt,
+    receipt::{self, LineKind},
     rules::StatusRules,
     status::{self, Process, StandingClaim, StatusInputs},
     summary,
@@ -120,6 +121,9 @@ pub struct SessionState {
     /// Prompts that capture typed for rules and that the agent has not recorded yet, oldest first.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     typed: VecDeque<typed::TypedPrompt>,
+    /// The checks of the finished turns.
+    #[serde(default, skip_serializing_if = "CheckHistory::is_empty")]
+    checks: CheckHistory,
     /// The last turns, newest last.
     recent: VecDeque<Turn>,
     /// The token counts of the last responses, newest last.
@@ -239,6 +243,7 @@ impl SessionState {
             turn_message: None,
             last_message: None,
             typed: VecDeque::new(),
+            checks: CheckHistory::default(),
             recent: VecDeque::new(),
             counted: VecDeque::new(),
             title_from: TitleSource::Nothing,
@@ -443,7 +448,8 @@ impl SessionState {
         let call = self.conversation.calls.iter().find(|call| call.call_id == call_id);
         call.is_some_and(|call| {
             let is_command = call.tool == ToolKind::Execute;
-            is_command && (!call.checks.is_empty() || cut.is_some_and(receipt::may_end_in_summary))
+            let may_end = || call.line != LineKind::Shows && cut.is_some_and(receipt::may_end_in_summary);
+            is_command && (!call.checks.is_empty() || may_end())
         })
     }
 

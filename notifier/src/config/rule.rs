@@ -90,7 +90,7 @@ impl NotifyRule {
 }
 
 /// The defaults of a kind: loudness, debounce, and behaviour while the user is present.
-const fn usual(kind: FindingKind) -> (Loudness, u32, WhilePresent) {
+const fn usual(kind: FindingKind, severity: Severity) -> (Loudness, u32, WhilePresent) {
     match kind {
         FindingKind::Approval | FindingKind::RiskyApproval | FindingKind::Question => {
             (Loudness::Loud, 300, WhilePresent::Wait)
@@ -98,6 +98,8 @@ const fn usual(kind: FindingKind) -> (Loudness, u32, WhilePresent) {
         // The end of a turn is often followed immediately by the next turn.
         FindingKind::Completion => (Loudness::Normal, 2_000, WhilePresent::Drop),
         FindingKind::Idle => (Loudness::Off, 0, WhilePresent::Drop),
+        // A statement that is only out of date waits for the user.
+        FindingKind::Claim if matches!(severity, Severity::Info) => (Loudness::Off, 0, WhilePresent::Drop),
         FindingKind::ApprovalBacklog
         | FindingKind::Stuck
         | FindingKind::Loop
@@ -114,6 +116,7 @@ const fn usual(kind: FindingKind) -> (Loudness, u32, WhilePresent) {
         | FindingKind::SharedFiles
         | FindingKind::SharedQuota
         | FindingKind::SeveralBlocked
+        | FindingKind::Claim
         | FindingKind::Provider => (Loudness::Normal, 1_000, WhilePresent::Wait),
     }
 }
@@ -122,7 +125,7 @@ const fn usual(kind: FindingKind) -> (Loudness, u32, WhilePresent) {
 pub(crate) fn resolve(rules: &[NotifyRule], names: &[String], notice: &Notice) -> ResolvedRule {
     let none = NotifyRule::default();
     let rule = rules.iter().find(|rule| rule.matches(notice)).unwrap_or(&none);
-    let (loudness, debounce_ms, while_present) = usual(notice.kind);
+    let (loudness, debounce_ms, while_present) = usual(notice.kind, notice.severity);
     let named = |name: &String| rule.channels.as_ref().is_none_or(|only| only.contains(name));
     ResolvedRule {
         loudness: rule.loudness.unwrap_or(loudness),

@@ -476,3 +476,134 @@ pub(super) fn may_check(line: &str) -> bool {
         false
     })
 }
+
+/// The commands of a line by its words alone, without a parser: parts of quoted texts are among them.
+pub(super) fn roughly(line: &str) -> impl Iterator<Item = Vec<&str>> {
+    /// Number of words that decide what a command does.
+    const WORDS: usize = 12;
+    line.split([';', '&', '|', '(', ')', '{', '`', '\n']).filter_map(|part| {
+        let words = part.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
+        let words: Vec<&str> = words.skip_while(|word| is_assignment(word)).take(WORDS).collect();
+        // `2>&1` is cut in two.
+        let is_rest = words.first().is_none_or(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'>'));
+        (!is_rest).then_some(words)
+    })
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
+}
+
+/// Whether a program runs what its arguments or files of the project name.
+fn runs_what_it_is_told(program: &str) -> bool {
+    program.starts_with("python")
+        || matches!(
+            program,
+            "node"
+                | "deno"
+                | "bun"
+                | "tsx"
+                | "ts-node"
+                | "ruby"
+                | "perl"
+                | "php"
+                | "lua"
+                | "elixir"
+                | "iex"
+                | "java"
+                | "sh"
+                | "bash"
+                | "zsh"
+                | "dash"
+                | "fish"
+                | "pwsh"
+                | "powershell"
+                | "npm"
+                | "pnpm"
+                | "yarn"
+                | "npx"
+                | "bunx"
+                | "nx"
+                | "turbo"
+                | "lerna"
+                | "make"
+                | "gmake"
+                | "just"
+                | "task"
+                | "mage"
+                | "invoke"
+                | "doit"
+                | "rake"
+                | "ninja"
+                | "mix"
+                | "gradle"
+                | "gradlew"
+                | "mvn"
+                | "cargo"
+                | "go"
+                | "dotnet"
+                | "swift"
+                | "bazel"
+                | "zig"
+                | "stack"
+                | "cabal"
+                | "uv"
+                | "poetry"
+                | "rails"
+                | "docker"
+                | "podman"
+                | "docker-compose"
+                | "kubectl"
+                | "ssh"
+                | "nix"
+                | "nix-shell"
+                | "devbox"
+                | "act"
+                | "entr"
+                | "watchexec"
+                | "script"
+                | "eval"
+                | "parallel"
+                | "claude"
+                | "codex"
+                | "gemini"
+        )
+}
+
+/// Whether a command that is no check may run checks without showing their results.
+pub(super) fn is_opaque<W: AsRef<str>>(words: &[W]) -> bool {
+    let words = without_wrappers(words);
+    let Some(program) = words.first().map(AsRef::as_ref) else { return false };
+    let [sub, next] = subcommands(words);
+    let has = |options: &[&str]| words.iter().skip(1).any(|word| options.contains(&word.as_ref()));
+    if words.len() == 1 && !program.contains('/') || has(&["--version", "--help"]) {
+        return false;
+    }
+    match (base(program), sub) {
+        // A program of the system, named by its path.
+        _ if ["/bin/", "/usr/", "/opt/", "/sbin/"].iter().any(|folder| program.starts_with(folder))
+            && !runs_what_it_is_told(base(program)) =>
+        {
+            false
+        }
+        ("node" | "ruby" | "perl" | "php" | "deno" | "bun", _) if has(&["-e", "-p", "-c", "--check", "-r"]) => false,
+        ("npm" | "pnpm" | "yarn" | "bun", sub) => {
+            matches!(sub, "run" | "run-script" | "exec" | "start" | "x" | "dlx")
+                || program == "yarn" && !matches!(sub, "why" | "list" | "info" | "config" | "add" | "remove")
+        }
+        ("cargo", sub) => matches!(sub, "run" | "r" | "xtask" | "make" | "watch" | "hack" | "release"),
+        ("go", sub) => matches!(sub, "run" | "generate" | "tool"),
+        ("dotnet" | "swift" | "zig" | "stack" | "cabal" | "bazel", sub) => matches!(sub, "run" | "exec" | "script"),
+        ("uv" | "poetry", sub) => sub == "run",
+        ("rails", sub) => matches!(sub, "runner" | "r"),
+        ("mix", sub) => !["ecto.", "phx.", "deps", "hex", "help", "archive", "local", "clean", "new", "xref"]
+            .iter()
+            .any(|known| sub.starts_with(known)),
+        ("docker" | "podman", sub) => {
+            matches!(sub, "run" | "exec" | "start") || sub == "compose" && matches!(next, "up" | "run" | "exec")
+        }
+        ("docker-compose", sub) => matches!(sub, "up" | "run" | "exec"),
+        ("kubectl", sub) => matches!(sub, "exec" | "run"),
+        (program_name, _) => program.contains('/') || runs_what_it_is_told(program_name),
+    }
+}

@@ -10,8 +10,12 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::{CheckClass, TestCounts};
 
-/// Maximum number of lines examined, from the end.
+/// Number of bytes examined, from the end.
+const TEXT_BYTES: usize = 256 << 10;
+/// Maximum number of lines of git's output examined, from the end.
 const LINES: usize = 4_000;
+/// Maximum number of lines between `Ran 5 tests in 0.1s` and `OK` in unittest's output.
+const LINES_TO_OK: usize = 4;
 /// Number of bytes examined at the end of a line.
 const LINE_BYTES: usize = 400;
 /// The largest number that is read as a number of tests.
@@ -55,9 +59,26 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words).ok()
 });
 
-/// Whether a text may contain a line of a summary. Most texts and lines do not.
-fn may_say_something(text: &str) -> bool {
-    WORDS.as_ref().is_none_or(|words| words.is_match(text))
+/// The lines of a text that may be part of a summary. Most lines are not.
+fn telling_lines(text: &str) -> impl Iterator<Item = &str> {
+    let (mut at, mut awaits_ok) = (0, 0);
+    std::iter::from_fn(move || {
+        let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+        if awaits_ok > 0 {
+            awaits_ok -= 1;
+        } else {
+            let hit = WORDS.as_ref()?.find(rest)?;
+            at += rest[..hit.start()].rfind(['\n', '\r']).map_or(0, |end| end + 1);
+        }
+        let rest = &text[at..];
+        let line = &rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())];
+        at += line.len() + 1;
+        if line.trim_start().starts_with("Ran ") {
+            // unittest prints `OK` on a line of its own.
+            awaits_ok = LINES_TO_OK;
+        }
+        Some(line)
+    })
 }
 
 /// What a text says about tests.
@@ -73,22 +94,14 @@ pub(super) struct TestSummary {
 
 /// Finds the summaries of test runners; `None` if there is none. Several are added up.
 pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
-    if !may_say_something(text) {
-        return None;
-    }
     let (mut all, mut found) = (TestSummary::default(), false);
     let (mut counts, mut counted) = (TestCounts::default(), false);
     let (mut suites, mut ran) = (None::<TestCounts>, None::<u32>);
     // Playwright prints the failed tests before the passed ones, on a line of their own.
     let (mut loose, mut has_time) = (0_u32, false);
-    let lines: Vec<&str> = text.split(['\n', '\r']).rev().take(LINES + 1).collect();
-    all.doubtful = lines.len() > LINES;
-    // unittest prints `OK` on a line of its own.
-    let mut awaits_ok = false;
-    for line in lines.into_iter().rev() {
-        if !awaits_ok && !may_say_something(line) {
-            continue;
-        }
+    let from = text.ceil_char_boundary(text.len().saturating_sub(TEXT_BYTES));
+    all.doubtful = from > 0;
+    for line in telling_lines(&text[from..]) {
         let line = plain(&line[line.ceil_char_boundary(line.len().saturating_sub(LINE_BYTES))..]);
         if line.is_empty() {
             continue;
@@ -105,13 +118,13 @@ pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
             continue;
         }
         if let Some(number) = unittest_ran(&line) {
-            (ran, awaits_ok) = (Some(number), true);
+            ran = Some(number);
             continue;
         }
         if let Some(number) = ran
             && let Some(failed) = unittest(&line)
         {
-            (ran, awaits_ok, found, counted) = (None, false, true, true);
+            (ran, found, counted) = (None, true, true);
             counts.add(TestCounts { passed: number.saturating_sub(failed), failed, skipped: 0 });
             all.failed |= failed > 0;
             continue;

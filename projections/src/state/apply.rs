@@ -12,9 +12,10 @@ use super::{
 };
 use crate::{
     FailureKind, LabelChange, MarkChange, Turn, TurnWork, Usage,
+    claims::{self, Record},
     conversation::{OpenCall, Phase},
     failure::{self, FinishedCall},
-    receipt,
+    receipt::{self, LineKind},
     shorten::{Shown, one_line, verbatim_line},
     status::Process,
     title::{self, TitleSource},
@@ -73,6 +74,16 @@ impl SessionState {
                 let is_command = call.tool == ToolKind::Execute && !call.background;
                 let command = is_command.then(|| receipt::command_of(call, event.text.as_deref())).flatten();
                 let checks = command.as_deref().map(receipt::checks_of).unwrap_or_default();
+                let line = match call.tool {
+                    ToolKind::Execute => command.as_deref().map(LineKind::of).unwrap_or_default(),
+                    ToolKind::Mcp | ToolKind::Subagent => LineKind::Opaque,
+                    ToolKind::Edit
+                    | ToolKind::Read
+                    | ToolKind::Fetch
+                    | ToolKind::Plan
+                    | ToolKind::Question
+                    | ToolKind::Other => LineKind::Shows,
+                };
                 if let Some(turn) = &mut self.turn {
                     turn.tool_calls += 1;
                     turn.test_fix_loops = turn.test_fix_loops.map(|loops| loops + u32::from(closes_loop));
@@ -92,6 +103,7 @@ impl SessionState {
                         shown: shown.map(|t| t.one_line(CALL_CHARS)),
                         files: call.files.clone(),
                         checks,
+                        line,
                         may_ask: call.may_ask,
                         at,
                     });
@@ -119,7 +131,11 @@ impl SessionState {
                         }
                         if let Some(call) = call.as_ref().filter(|call| call.tool == ToolKind::Execute) {
                             let shown = call.shown.as_deref();
-                            receipt::ran(&mut turn.receipt, &finished, shown, &call.checks, event.id);
+                            receipt::ran(&mut turn.receipt, &finished, shown, &call.checks, call.line, event.id);
+                        }
+                        let ran = matches!(result.outcome, events::ToolOutcome::Ok | events::ToolOutcome::Error);
+                        if ran && call.as_ref().is_some_and(|call| call.line == LineKind::Opaque) {
+                            receipt::hid(&mut turn.receipt);
                         }
                     }
                     self.count_failure(failed);
@@ -423,7 +439,7 @@ impl SessionState {
     /// The screen waits for the next prompt: a turn that began with an observed prompt ends.
     pub(super) fn end_typed_turn(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         if self.typed_turn && self.turn.is_some() {
-            self.close_turn(TurnOutcome::Completed, at, out);
+            self.close_turn(TurnOutcome::Completed, false, at, out);
         }
     }
 
@@ -549,17 +565,29 @@ impl SessionState {
     ) {
         let outcome = self.end_at_dialog(outcome, certain, at);
         self.conversation.phase = Phase::Ended { outcome, class, pending_subagents, certain };
+        let has_open_calls = !self.conversation.calls.is_empty() || pending_subagents > 0;
         self.conversation.calls.clear();
         self.ready_at = None;
         self.likely_end = None;
         self.likely_end_from = None;
-        self.close_turn(outcome, at, out);
+        self.close_turn(outcome, has_open_calls, at, out);
     }
 
-    fn close_turn(&mut self, outcome: TurnOutcome, at: Timestamp, out: &mut Vec<Conclusion>) {
+    fn close_turn(&mut self, outcome: TurnOutcome, has_open_calls: bool, at: Timestamp, out: &mut Vec<Conclusion>) {
         self.typed_turn = false;
         let Some(mut turn) = self.turn.take() else { return };
-        turn.text = self.turn_text.take().map(|text| Shown::of(&text).both_ends(TURN_TEXT_BYTES));
+        let text = self.turn_text.take();
+        if let Some(text) = text.as_deref().filter(|_| outcome == TurnOutcome::Completed) {
+            let record = Record {
+                receipt: &turn.receipt,
+                files: &turn.work.files,
+                history: &self.checks,
+                has_gap: has_open_calls || turn.receipt.background > 0 || self.began_elsewhere(&turn),
+            };
+            turn.receipt.claims = claims::judge(text, record);
+        }
+        self.checks.add(&turn.receipt, &turn.work.files);
+        turn.text = text.map(|text| Shown::of(&text).both_ends(TURN_TEXT_BYTES));
         turn.outcome = Some(outcome);
         turn.completed_at = Some(at.max(turn.started_at));
         out.push(completed(&turn, outcome, at));
@@ -567,6 +595,13 @@ impl SessionState {
             self.recent.pop_front();
         }
         self.recent.push_back(turn);
+    }
+
+    /// Whether the conversation continues another one, whose checks are in another file.
+    fn began_elsewhere(&self, turn: &Turn) -> bool {
+        let continues = |prompt: &String| prompt.starts_with("This session is being continued from");
+        let is_copy = self.session.forked_from.is_some() || self.session.parent_session_id.is_some();
+        is_copy || turn.number == 1 && turn.prompt.as_ref().is_some_and(continues)
     }
 
     /// The user went back: the turns from there on are no longer part of the conversation. Of the finished turns, only

@@ -56,13 +56,7 @@ impl Client {
                 }
             }
         });
-        Self {
-            child,
-            input: Some(input),
-            lines,
-            sent: 0,
-            answer: Some(json!({ "confirmed": true })),
-        }
+        Self { child, input: Some(input), lines, sent: 0, answer: Some(json!({ "confirmed": true })) }
     }
 
     fn write(&mut self, line: &str) {

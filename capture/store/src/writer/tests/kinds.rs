@@ -1,6 +1,6 @@
 //! Events of every kind are read back exactly as they were stored.
 
-use events::{Check, CheckClass, CheckVerdict, Receipt, TestCounts};
+use events::{Check, CheckClass, CheckVerdict, ClaimCheck, ClaimSubject, ClaimVerdict, Receipt, TestCounts};
 
 use super::*;
 
@@ -17,8 +17,24 @@ fn receipt() -> Receipt {
         failures: 5,
         edits_after: 6,
         files_after: vec!["a".into()],
+        opaque_after: true,
     };
-    Receipt { checks: vec![check], failed_edits: vec!["b".into()], background: 8, todo_left: Some(9) }
+    let claim = ClaimCheck {
+        about: ClaimSubject::Tests,
+        said: "téxt".into(),
+        verdict: ClaimVerdict::Stale,
+        why: "téxt".into(),
+        event: Some(EventId::from_bits(8)),
+    };
+    Receipt {
+        checks: vec![check],
+        failed_edits: vec!["b".into()],
+        background: 8,
+        todo_left: Some(9),
+        edits: 10,
+        opaque: true,
+        claims: vec![claim],
+    }
 }
 
 /// Every kind, with all fields set.

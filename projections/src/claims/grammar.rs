@@ -1,0 +1,281 @@
+//! Finds statements about checks in an agent's last message: "all 297 tests pass", "committed and pushed".
+//!
+//! The grammar is closed and English. A sentence that hedges, negates, plans, asks or speaks of other people's work
+//! states nothing, and neither do code blocks, block quotes and quoted words. A sentence that discloses a gap ("not run
+//! again since the last edit") counts as a disclosure about its subject.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use events::{CheckClass, ClaimSubject};
+use regex::{Captures, Regex};
+
+use crate::receipt;
+
+/// Maximum number of lines read, from the end.
+const LINES: usize = 400;
+/// Longest line read, bytes.
+const LINE_BYTES: usize = 2_000;
+
+/// What an agent says was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Statement {
+    pub(super) about: ClaimSubject,
+    /// The number of tests it names.
+    pub(super) tests: Option<u32>,
+    /// The sentence as written, without markup.
+    pub(super) sentence: String,
+}
+
+/// What a message states, and which subjects it discloses gaps about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Statements {
+    pub(super) made: Vec<Statement>,
+    pub(super) disclosed: Vec<ClaimSubject>,
+}
+
+/// A subject and the sentences that state its success. `mentions` finds every sentence about the subject.
+struct Pattern {
+    about: ClaimSubject,
+    states: Regex,
+    mentions: Regex,
+}
+
+struct Grammar {
+    /// Words of which every statement contains one.
+    words: AhoCorasick,
+    /// "0 failures", "without errors": good news in negative words.
+    clean: Regex,
+    /// Words that make a sentence state nothing.
+    unsure: Regex,
+    /// Words that disclose a gap.
+    discloses: Regex,
+    quoted: Regex,
+    number: Regex,
+    patterns: Vec<Pattern>,
+}
+
+static GRAMMAR: LazyLock<Option<Grammar>> = LazyLock::new(|| Grammar::new().ok());
+
+/// Stands for inline code that is not a check.
+const CODE: &str = "«code»";
+/// Stands for a quotation.
+const QUOTE: &str = "«quote»";
+/// Stands for the absence of failures.
+const CLEAN: &str = "«clean»";
+/// Stands for the absence of type errors.
+const TYPES_CLEAN: &str = "types «clean»";
+
+impl Grammar {
+    fn new() -> Result<Self, Box<dyn std::error::Error>> {
+        // What may stand between a subject and "pass".
+        let filler = r"(?:[\s,:–—✅✓✔()/\-]|\d[\d,]*|are|is|all|now|also|again|have|has|and|run|ran|in|of|the|project|suite|currently|completely|successfully|«clean»)*";
+        let passes = r"(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|succeeding)\b";
+        let good =
+            r"(?:pass(?:es|ed|ing)?\b|clean(?:ly)?\b|green\b|succeed(?:s|ed)?\b|successful(?:ly)?\b|«clean»|✅|✓|✔)";
+        // Who did it, or nothing: the sentence begins with the verb.
+        let by_agent = r"(?:^|[,;:–—✅✓✔]\s*|\b(?:i(?:['’]ve)?|we(?:['’]ve)?|and|then|changes?|everything|work|it|fix|fixes|all|files|code|commits?|branch)\s+)(?:(?:have|has|are|is|was|were|been|now|also|all|both|successfully)\s+)*";
+        let pattern = |about, states: String, mentions: &str| -> Result<Pattern, regex::Error> {
+            Ok(Pattern { about, states: Regex::new(&states)?, mentions: Regex::new(mentions)? })
+        };
+        Ok(Self {
+            words: AhoCorasick::builder().ascii_case_insensitive(true).build([
+                "pass", "green", "succe", "clean", "✅", "✓", "✔", "no type error", "compil", "builds", "commit", "pushed", "merged",
+                "deployed", "published", "done", "complete", "finished", "checked off", "no lint", "no warn",
+            ])?,
+            clean: Regex::new(r"\b(?:(?:with|and)\s+)?(?:0|zero|no|without(?:\s+any)?)\s+(?:(?:test|type|lint|new|compile|compilation|build)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|regressions?|problems?)\b(?:\s*(?:,|or|and)\s*(?:(?:0|zero|no)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|skipped|ignored)\b)*")?,
+            unsure: Regex::new(r"(?:n't|n’t|'ll|’ll|\?$)|\b(?:not|no|never|without|neither|nor|none|should|would|could|can|cannot|may|might|must|will|shall|if|when|whenever|once|until|unless|before|assuming|provided|expect(?:s|ed)?|ensur(?:e|es|ed|ing)|make sure|makes sure|verif(?:y|ies)|confirm that|so that|in order to|needs?|needed|want(?:s|ed)?|please|let me|let's|let us|let’s|going to|plan(?:s|ned)?|next|later|try|tries|trying|attempt(?:s|ed|ing)?|probably|likely|presumably|apparently|seems?|appears?|hopefully|believe|think|suspect|assume|except|other than|apart from|aside from|but|however|although|though|still|yet|fail(?:s|ed|ing|ures?)?|errors?|broken|flaky|skip(?:s|ped)?|partial(?:ly)?|some|most|almost|mostly|many|only|previous(?:ly)?|earlier|last time|already|had|used to|your|their|his|upstream|ci|pipeline|actions|workflow|example|instance|such as|unverified|claims?|claimed|says?|said|reports?|reported|pre-existing|baseline|ready to|to (?:run|commit|push|merge|deploy|build|test|make|get|have|keep)|make|makes|keep|keeps|get|gets|wait|waits|waiting|remaining|todo|pending|subagent|sub-agent|helper|agent)\b")?,
+            discloses: Regex::new(r"(?:n't|n’t)|\b(?:not|never|unable|cannot|without|no longer|fail(?:s|ed|ing|ures?)?|skip(?:s|ped|ping)?|earlier|previous(?:ly)?|pre-existing|before|still|yet|hooks?|manual(?:ly)?|flaky|timed out|timeout|broken|blocked|bypass(?:ed)?|no-verify|last run|rerun|re-run|later|pending|remaining|outstanding|unrelated|only|partial(?:ly)?|assum(?:e|ed|ing)|should|would|you (?:can|may|will|need))\b")?,
+            quoted: Regex::new(r#""[^"\n]{1,200}"|“[^”\n]{1,200}”|‘[^’\n]{2,200}’"#)?,
+            number: Regex::new(r"\b(\d[\d,]{0,8})(?:\s*/\s*\d[\d,]{0,8}|\s+(?:out\s+)?of\s+\d[\d,]{0,8})?\s+(?:[a-z-]+\s+){0,2}(?:tests?|specs?|examples|passed|passing|pass)\b")?,
+            patterns: vec![
+                pattern(
+                    ClaimSubject::Tests,
+                    format!(
+                        r"\b(?:tests|test suite|test cases|specs|suite)\b{filler}\b{passes}|\b\d[\d,]*\s*(?:/\s*\d[\d,]*\s*)?(?:tests\s+)?(?:passed|passing|pass)\b|\b(?:passed|passing)\s+(?:all\s+)?\d[\d,]*\s+tests\b|«tests»\s*(?:now\s+|also\s+|is\s+|:\s*)*{good}|\btests?\s*:?\s*[✅✓✔]|[✅✓✔]\s*(?:all\s+)?tests\s*$|\btests\s*:?\s*«clean»"
+                    ),
+                    r"\b(?:tests?|specs?|suite|passing|passed)\b|«tests»",
+                )?,
+                pattern(
+                    ClaimSubject::Build,
+                    format!(
+                        r"\b(?:project|code|crate|workspace|app|application|everything|it)\s+(?:now\s+|also\s+)*(?:builds|compiles|compiled)\b(?:\s+(?:cleanly|successfully|fine|and\b.*|in\b.*))?\s*(?:«clean»)?|\b(?:build|compilation)\b{filler}{good}|\bcompiles\s+(?:cleanly|successfully|«clean»)|«build»\s*(?:now\s+|also\s+|is\s+|:\s*)*{good}"
+                    ),
+                    r"\b(?:builds?|built|compil\w*)\b|«build»",
+                )?,
+                pattern(
+                    ClaimSubject::Types,
+                    format!(
+                        r"\b(?:type[ -]?check(?:s|ing|er)?|types)\b{filler}{good}|\b(?:project|code|everything)\s+type-?checks\b|«types»\s*(?:now\s+|also\s+|is\s+|:\s*)*{good}"
+                    ),
+                    r"\b(?:type[ -]?check\w*|types|typing)\b|«types»",
+                )?,
+                pattern(
+                    ClaimSubject::Lint,
+                    format!(
+                        r"\b(?:lint(?:er|ing|ers)?|clippy|eslint|rubocop|credo|ruff)\b(?:\s+checks?)?(?:\s+(?:is|are|now|also|all|reports?|runs?|shows?))*\s*:?\s*{good}|«lint»\s*(?:now\s+|also\s+|is\s+|:\s*)*{good}"
+                    ),
+                    r"\b(?:lint\w*|clippy|eslint|rubocop|credo|ruff)\b|«lint»",
+                )?,
+                pattern(
+                    ClaimSubject::Commit,
+                    format!(
+                        r"{by_agent}committed\b\s*(?:$|[,.;:–—()✅✓✔«]|(?:and|as|in|on|with|it|them|the|all|everything|changes|successfully|locally|under)\b|to\s+(?:the\s+)?(?:main|master|git|branch|repo|repository|«code»))|\b(?:created|made)\s+(?:a|the|one)\s+commit\b|\bcommit\s+«code»\s+(?:created|made)\b"
+                    ),
+                    r"\b(?:commit(?:s|ted|ting)?|uncommitted)\b",
+                )?,
+                pattern(
+                    ClaimSubject::Push,
+                    format!(
+                        r"{by_agent}pushed\b(?:\s+(?:it|them|everything|all|the|both|changes|commits?|branch|successfully))*\s*(?:$|[,.;:–—()✅✓✔]|and\b|to\s+(?:the\s+)?(?:origin|remote|github|gitlab|main|master|branch|repo|repository|«code»))"
+                    ),
+                    r"\b(?:push(?:ed|es|ing)?|unpushed)\b",
+                )?,
+                pattern(
+                    ClaimSubject::Merge,
+                    format!(
+                        r"{by_agent}merged\b(?:\s+(?:it|the|this|pr|pull|request|branch|«code»|successfully|#\d+))*\s*(?:$|[,.;:–—()✅✓✔]|and\b|(?:in)?to\s+(?:main|master|develop|«code»))|\b(?:pr|pull request)\s+(?:«code»\s+|#\d+\s+)?(?:is\s+|was\s+|has been\s+)?merged\b"
+                    ),
+                    r"\bmerg(?:e|es|ed|ing)\b",
+                )?,
+                pattern(
+                    ClaimSubject::Deploy,
+                    format!(r"{by_agent}(?:deployed|published)\b(?:\s+(?:it|the|app|site|successfully|«code»))*\s*(?:$|[,.;:–—()✅✓✔]|and\b|to\s+(?:production|staging|prod|npm|pypi|crates\.io|«code»))"),
+                    r"\b(?:deploy\w*|publish\w*)\b",
+                )?,
+                pattern(
+                    ClaimSubject::Todo,
+                    r"\ball\s+(?:of\s+)?(?:the\s+)?(?:\d+\s+)?(?:todos?|to-dos?|to-do items|todo items|tasks|items|steps)\b(?:\s+(?:on|in|of)\s+the\s+(?:list|plan))?(?:\s+(?:are|have|been|were|now))*\s*(?:done|completed?|finished|checked off)\b".to_owned(),
+                    r"\b(?:todos?|to-dos?|tasks|items|steps)\b",
+                )?,
+            ],
+        })
+    }
+
+    fn read(&self, text: &str) -> Statements {
+        let mut found = Statements::default();
+        for sentence in sentences(text) {
+            let shown = without_markup(&sentence, None);
+            let plain = without_markup(&sentence, Some(self)).to_lowercase();
+            let plain = self.quoted.replace_all(&plain, QUOTE);
+            let is_clean = |found: &Captures<'_>| if found[0].contains(" type ") { TYPES_CLEAN } else { CLEAN };
+            let plain = self.clean.replace_all(&plain, is_clean);
+            let unsure = self.unsure.is_match(&plain);
+            let discloses = self.discloses.is_match(&plain);
+            for pattern in &self.patterns {
+                if !unsure && pattern.states.is_match(&plain) {
+                    if found.made.iter().all(|made| made.about != pattern.about || made.tests.is_none()) {
+                        let tests = (pattern.about == ClaimSubject::Tests).then(|| self.number_of(&plain)).flatten();
+                        let known = found.made.iter().position(|made| made.about == pattern.about);
+                        if known.is_some() && tests.is_none() {
+                            continue;
+                        }
+                        known.map(|at| found.made.remove(at));
+                        found.made.push(Statement { about: pattern.about, tests, sentence: shown.clone() });
+                    }
+                } else if discloses && pattern.mentions.is_match(&plain) && !found.disclosed.contains(&pattern.about) {
+                    found.disclosed.push(pattern.about);
+                }
+            }
+        }
+        found
+    }
+
+    fn number_of(&self, plain: &str) -> Option<u32> {
+        let mut numbers = self.number.captures_iter(plain).filter_map(|found| found.get(1));
+        let only = numbers.next()?;
+        // Several numbers are those of several suites.
+        numbers.next().is_none().then(|| only.as_str().replace(',', "").parse().ok()).flatten()
+    }
+}
+
+/// What a message states about checks.
+pub(super) fn statements(text: &str) -> Statements {
+    match &*GRAMMAR {
+        Some(grammar) if grammar.words.is_match(text) => grammar.read(text),
+        Some(_) | None => Statements::default(),
+    }
+}
+
+/// The sentences of a message, without code blocks and block quotes.
+fn sentences(text: &str) -> Vec<String> {
+    let mut fence: Option<&str> = None;
+    let mut out = Vec::new();
+    let skipped = text.lines().count().saturating_sub(LINES);
+    for line in text.lines().skip(skipped) {
+        let line = line.trim();
+        let line = &line[..line.floor_char_boundary(LINE_BYTES)];
+        let mark = ["```", "~~~"].into_iter().find(|mark| line.starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => {
+                fence = Some(mark);
+                continue;
+            }
+            (Some(open), mark) => {
+                if mark == Some(open) {
+                    fence = None;
+                }
+                continue;
+            }
+            (None, None) => {}
+        }
+        if line.is_empty() || line.starts_with('>') || line.starts_with('$') {
+            continue;
+        }
+        let mut from = 0;
+        let mut in_code = false;
+        let bytes = line.as_bytes();
+        for (at, byte) in line.bytes().enumerate() {
+            in_code ^= byte == b'`';
+            let ends = matches!(byte, b'.' | b'!' | b'?') && !in_code;
+            // A full stop within a number or a file name is followed by no blank.
+            if ends && bytes.get(at + 1).is_none_or(|next| matches!(next, b' ' | b'*' | b'_' | b')')) {
+                out.push(line[from..=at].to_owned());
+                from = at + 1;
+            }
+        }
+        out.push(line[from..].to_owned());
+    }
+    out.retain(|sentence| sentence.chars().any(char::is_alphabetic));
+    out
+}
+
+/// A sentence without Markdown. With a grammar, inline code is replaced by the kind of check it is.
+fn without_markup(sentence: &str, grammar: Option<&Grammar>) -> String {
+    let mut out = String::with_capacity(sentence.len());
+    for (at, part) in sentence.split('`').enumerate() {
+        let is_code = at % 2 == 1;
+        match (is_code, grammar) {
+            (true, Some(_)) => out.push_str(kind_of_code(part)),
+            (true, None) | (false, _) => out.push_str(&part.replace("**", "").replace("__", "").replace('|', " ")),
+        }
+    }
+    let out = out.trim_start_matches(|c: char| {
+        matches!(c, '#' | '-' | '*' | '+' | '•' | ' ') || c.is_ascii_digit() && is_list_number(&out)
+    });
+    out.trim_start_matches(['.', ')', ' ']).trim_end_matches(['.', '!', ';', ' ', '*', '_']).trim().to_owned()
+}
+
+/// Whether a line begins with the number of a list item: `3. `.
+fn is_list_number(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.starts_with(". ") || rest.starts_with(") ")
+}
+
+fn kind_of_code(code: &str) -> &'static str {
+    match receipt::class_of_line(code) {
+        Some(CheckClass::Tests) => "«tests»",
+        Some(CheckClass::Build) => "«build»",
+        Some(CheckClass::Types) => "«types»",
+        Some(CheckClass::Lint) => "«lint»",
+        Some(
+            CheckClass::Format
+            | CheckClass::Commit
+            | CheckClass::Push
+            | CheckClass::Merge
+            | CheckClass::Deploy
+            | CheckClass::Install,
+        )
+        | None => CODE,
+    }
+}
