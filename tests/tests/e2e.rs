@@ -9,6 +9,7 @@ mod e2e {
     mod approvals;
     mod arrows;
     mod audit;
+    mod claims;
     mod clients;
     mod daemon;
     mod descent;

@@ -6,6 +6,7 @@ mod approvals;
 mod arguments;
 mod attach;
 mod audit;
+mod check;
 mod complete;
 mod config;
 mod context;

@@ -36,14 +36,36 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         "total:",
         "result: ",
         "executed ",
-        "error",
+        // "error" alone is in every fifth line of a compiler's output.
+        "error: test",
+        "error: could",
+        "error: doc",
+        "error: uncaught",
+        "error command",
+        "error! ",
+        "npm err",
+        "error cs",
+        "errors: ",
+        "errors  ",
+        "0 error",
+        "1 error",
+        "2 error",
+        "3 error",
+        "4 error",
+        "5 error",
+        "6 error",
+        "7 error",
+        "8 error",
+        "9 error",
+        "unhandled",
+        "internalerror",
+        "outside of examples",
         "fatal",
         "not ok",
         "***",
         "panic:",
         "segmentation",
         "traceback",
-        "npm err",
         "interrupt",
         "cancelled",
         "exception",
@@ -235,6 +257,9 @@ enum RunnerLine {
 
 /// A line without colours, in lower case.
 fn plain(line: &str) -> String {
+    if line.is_ascii() && !line.contains('\u{1b}') {
+        return line.trim().to_ascii_lowercase();
+    }
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars();
     while let Some(c) = chars.next() {

@@ -11,7 +11,7 @@ use home::{config::Config, environment, paths};
 use printing::style;
 
 use super::{
-    agent, approvals, attach, audit, complete, config,
+    agent, approvals, attach, audit, check, complete, config,
     context::{Context, complain},
     dataset, doctor, drive, events, explain, export, findings, fix_tty, hooks, host, jump, label, log, man, mcp, next,
     note, notify, output, overview, policy, ps, queue, redact, report, resume, retention, run, runs, screen, search,
@@ -61,6 +61,22 @@ enum Command {
   capture explain 7K3M9QXT
   capture explain 7K3M9QXT --at 5m")]
     Explain(explain::Arguments),
+    /// Compare what an agent said with what its commands showed.
+    ///
+    /// Agents end a turn with "all tests pass, committed and pushed". For the last finished turn of a session, this
+    /// shows which checks ran last, how they ended, and what the agent said about them. A statement is supported, stale
+    /// (files were edited after the check), contradicted (the last run failed), unsupported (no such check ran) or
+    /// undecided. Exits with 1 if a statement is stale, contradicted or unsupported.
+    #[command(after_help = "Examples:
+  capture check
+  capture check 7K3M9QXT --all
+  capture check --stale-ok && git push")]
+    Check(check::Arguments),
+    /// Explain what is wrong with a session, and what to do about it.
+    #[command(after_help = "Examples:
+  capture why
+  capture why 7K3M9QXT")]
+    Why(check::Why),
     /// Wait until a session reaches a state.
     #[command(after_help = "Example:
   capture wait 7K3M9QXT --until waiting,waiting_approval --timeout 600")]
@@ -373,6 +389,8 @@ const GROUPS: &[(&str, &[&str])] = &[
             "next",
             "show",
             "explain",
+            "check",
+            "why",
             "wait",
             "log",
             "events",
@@ -541,6 +559,8 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Note(arguments) => note::run(&context()?, &arguments),
         Command::Wait(arguments) => wait::run(&context()?, &arguments),
         Command::Explain(arguments) => explain::run(&context()?, &arguments),
+        Command::Check(arguments) => check::run(&context()?, &arguments),
+        Command::Why(arguments) => check::why(&context()?, &arguments),
         Command::Approvals(arguments) => approvals::list(&context()?, &arguments),
         Command::Approve(arguments) => approvals::approve(&context()?, &arguments),
         Command::Deny(arguments) => approvals::deny(&context()?, &arguments),

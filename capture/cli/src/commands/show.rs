@@ -121,6 +121,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if let Some(checks) = turn.receipt.line() {
             writeln!(out, "{}", prose(&format!("      checks: {}", safe(&checks)), TURN_COLUMN + 2))?;
         }
+        for claim in turn.receipt.claims.iter().filter(|claim| claim.verdict.accuses()) {
+            let line =
+                format!("      {}: said “{}”, but {}", claim.verdict.as_str(), safe(&claim.said), safe(&claim.why));
+            writeln!(out, "{}", prose(&line, TURN_COLUMN + 2))?;
+        }
     }
     Ok(())
 }
