@@ -21,6 +21,8 @@ use signs::Sign;
 
 /// Longest command that is examined, bytes.
 pub(crate) const COMMAND_BYTES: usize = 4 << 10;
+/// Maximum number of joined letters (`-am`) of an option that must be present: longer words may be values or names.
+const LETTERS: usize = 4;
 /// Longest command in a suggestion, characters.
 const SHOWN_CHARS: usize = 80;
 
@@ -80,7 +82,7 @@ impl Cause {
             Self::Question => "waits for an answer to its question",
             Self::Interactive => "waits for input: it was started interactively",
             Self::Server => "does not end by itself: it is a server in the foreground",
-            Self::Follow => "does not end by itself: it follows its source",
+            Self::Follow => "follows its source, and ends only if that ends",
             Self::Lock => "waits for a lock that another program holds",
             Self::Port => "waits because another program uses its port",
             Self::Network => "waits because the network fails, and retries",
@@ -117,7 +119,17 @@ impl Cause {
     const fn prevented_by(self) -> &'static [&'static str] {
         match self {
             Self::Watch => &["CI"],
-            Self::Pager => &["PAGER", "GIT_PAGER", "MANPAGER", "LESS", "SYSTEMD_PAGER", "AWS_PAGER", "GH_PAGER"],
+            Self::Pager => &[
+                "PAGER",
+                "GIT_PAGER",
+                "MANPAGER",
+                "LESS",
+                "LESSOPEN",
+                "GIT_EXTERNAL_DIFF",
+                "SYSTEMD_PAGER",
+                "AWS_PAGER",
+                "GH_PAGER",
+            ],
             Self::Editor => &["EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "KUBE_EDITOR"],
             Self::Question => &["CI", "DEBIAN_FRONTEND", "npm_config_yes", "NPM_CONFIG_YES"],
             Self::Password
@@ -165,7 +177,9 @@ pub(crate) fn hang_cause(command: &str, output: Option<&str>, screen: Option<&st
     let exported: Vec<&str> = exports.flat_map(|command| &command.words).map(String::as_str).collect();
     let all = commands.iter().map(|of| Candidate::of(of, &exported));
     let slow: Vec<Candidate<'_>> = all.filter(Candidate::may_take_long).collect();
-    let named = by_words(&slow);
+    // Substitutions may take long too. A loop that waits contains them as conditions.
+    let substitutes = command.contains("$(") || command.contains('`');
+    let named = by_words(&slow).filter(|(named, _)| named.cause == Cause::WaitLoop || !substitutes);
     let sign = output.and_then(signs::of_output).or_else(|| screen.and_then(signs::of_screen));
     // A command in the background may have written the text.
     let sign = sign.filter(|_| !commands.iter().any(|command| command.background));
@@ -249,10 +263,13 @@ impl<'a> Candidate<'a> {
         let LineCommand { background, is_filter, around, words, .. } = self.command;
         // The input of `xargs` is a list of arguments.
         let is_batch = words.first().is_some_and(|word| base(word) == "xargs");
+        // `setsid -f`, `sudo -b` and `docker exec -d` do not wait for the command.
+        let wrappers = words.iter().take(words.len() - self.words.len());
+        let detaches = wrappers.filter(|word| has("-f --fork -b --background -d --detach", word)).count() > 0;
         let is_pass = *is_filter && passes_all(words);
         let is_pause = around.endless && self.is("sleep");
         let is_slow = is_pause || !is_quick(words) || self.program().is_some();
-        is_slow && !background && !around.limited && !is_batch && !is_pass
+        is_slow && !background && !around.limited && !is_batch && !is_pass && !detaches
     }
 
     /// Whether the line sets one of these variables for it.
@@ -342,10 +359,21 @@ fn matches(program: &Program, words: &[String]) -> bool {
     if verbs[0].starts_with(|c: char| c.is_ascii_digit()) || verbs[0] == "localhost" {
         verbs = [verbs[1], ""];
     }
-    let fits = |form: &str| form == "*" || form.split(' ').zip(verbs).all(|(form, verb)| is_verb(form, verb));
-    program.verbs.split('|').any(fits)
+    program.verbs.split('|').any(|form| describes(form, verbs, rest))
         && (program.needs.is_empty() || rest.iter().any(|word| has(program.needs, word)))
-        && !rest.iter().any(|word| has(program.stops, word))
+        && !rest.iter().any(|word| has_within(program.stops, word, usize::MAX))
+}
+
+/// Whether an alternative of the table describes the subcommands of these words.
+fn describes(form: &str, verbs: [&str; 2], words: &[String]) -> bool {
+    if form == "*" {
+        return true;
+    }
+    let names: Vec<&str> = form.split(' ').filter(|name| *name != "-").collect();
+    let last = names.last().and_then(|name| words.iter().position(|word| word == name));
+    let is_bare = || words.iter().skip(last.map_or(0, |at| at + 1)).all(|word| word.starts_with('-'));
+    let fits = names.iter().zip(verbs).all(|(name, verb)| is_verb(name, verb));
+    fits && (!form.ends_with('-') || is_bare())
 }
 
 /// Whether a subcommand is the one that the table names: `_` stands for none, `*` for any.
@@ -360,16 +388,21 @@ fn is_verb(form: &str, verb: &str) -> bool {
 /// Whether a word is one of `options`: equal, with a value after `=`, or among joined letters (`-am`). An option of the
 /// table that ends with `*` stands for every word with the same beginning.
 fn has(options: &str, word: &str) -> bool {
+    has_within(options, word, LETTERS)
+}
+
+/// The same with at most this many joined letters.
+fn has_within(options: &str, word: &str, letters: usize) -> bool {
     let names = options.split(' ').filter(|option| !option.is_empty());
     names.clone().any(|option| match option.strip_suffix('*') {
         Some(start) => word.starts_with(start),
         None => word.strip_prefix(option).is_some_and(|value| value.is_empty() || value.starts_with('=')),
-    }) || joined_letter(options, word).is_some()
+    }) || joined_letter(options, word, letters).is_some()
 }
 
 /// The one-letter option of `options` among the joined letters of a word.
-fn joined_letter(options: &str, word: &str) -> Option<char> {
-    let letters = word.strip_prefix('-').filter(|letters| letters.len() <= 4)?;
+fn joined_letter(options: &str, word: &str, most: usize) -> Option<char> {
+    let letters = word.strip_prefix('-').filter(|letters| letters.len() <= most)?;
     let is_letters = letters.bytes().all(|b| b.is_ascii_alphanumeric());
     let letter = |option: &str| {
         let mut letters = option.strip_prefix('-')?.chars();
@@ -380,7 +413,7 @@ fn joined_letter(options: &str, word: &str) -> Option<char> {
 
 /// The word without these options; `None` if nothing is left.
 fn without_option(options: &str, word: &str) -> Option<String> {
-    match joined_letter(options, word).filter(|_| word.len() > 2) {
+    match joined_letter(options, word, LETTERS).filter(|_| word.len() > 2) {
         Some(letter) => Some(word.replacen(letter, "", 1)),
         None => (!has(options, word)).then(|| word.to_owned()),
     }

@@ -29,8 +29,8 @@ use Trust::{Always, Shown, Silent};
 pub(super) struct Program {
     /// The names of programs, without directory and version.
     pub(super) names: &'static str,
-    /// The subcommands, as alternatives separated by `|`. `_` stands for no word, and `*` for any word; an alternative
-    /// `*` alone also stands for none.
+    /// The subcommands, as alternatives separated by `|`. `_` stands for no subcommand, and `*` for any; an alternative
+    /// `*` alone also stands for none. `-` means that all other words are options.
     pub(super) verbs: &'static str,
     /// Options of which one must be present; empty if none is needed.
     pub(super) needs: &'static str,
@@ -60,8 +60,8 @@ const BACKGROUND: &str = "{command} > server.log 2>&1 &";
 /// Programs that run the scripts of a package.
 const SCRIPTS: &str = "npm pnpm yarn bun";
 /// Options of git that print little or nothing, or search for long.
-const BRIEF: &str = "--no-pager -P -c -S -G -L --follow --quiet -q -s -n --max-count --exit-code --check --name-only \
-                     --stat --shortstat -0* -1* -2* -3* -4* -5* -6* -7* -8* -9* -h --help";
+const BRIEF: &str = "--no-pager -P -c -S* -G* -L* --grep* --ext-diff --textconv --outp* --no-patch --follow --quiet -q -s -n --max-count --exit-code --check --name-only \
+                     --stat --shortstat --summary --raw delete expire -0* -1* -2* -3* -4* -5* -6* -7* -8* -9* -h --help";
 /// Options of `git commit` with which it opens no editor.
 const MESSAGE: &str = "-m --message -F --file -C --reuse-message --no-edit --fixup --squash --dry-run -p --patch \
                        --interactive -c -h --help";
@@ -102,8 +102,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     line(("php", "artisan serve"), ("", "--help"), Always, Server, BACKGROUND),
     line(("php", "*"), ("-S", "-h --help"), Always, Server, BACKGROUND),
     line(("jupyter", "lab|notebook"), ("", "--help --version list stop"), Always, Server, BACKGROUND),
-    line(("docker podman", "compose up"), ("", "-d --detach --wait --no-start --abort-on-container-exit --abort-on-container-failure --exit-code-from -h --help"), Always, Server, "{command} -d"),
-    line(("docker-compose", "up"), ("", "-d --detach --wait --no-start --abort-on-container-exit --exit-code-from -h --help"), Always, Server, "{command} -d"),
+    line(("docker podman", "compose up -"), ("", "-d --detach --wait --no-start --abort-on-container-exit --abort-on-container-failure --exit-code-from -h --help"), Always, Server, "{command} -d"),
+    line(("docker-compose", "up -"), ("", "-d --detach --wait --no-start --abort-on-container-exit --exit-code-from -h --help"), Always, Server, "{command} -d"),
     line(("kubectl oc", "port-forward|proxy"), ("", "-h --help"), Always, Server, "{command} &"),
 
     // Sources that are followed.
@@ -165,18 +165,18 @@ pub(super) const PROGRAMS: &[Program] = &[
     line(("gdb lldb", "*"), ("", ""), Shown, Debugger, "gdb -batch -ex run -ex bt --args …"),
 
     // Programs that read commands or text.
-    line(("python ipython bpython node irb ghci lua R julia scala jshell iex erl", "_"), ("", "-*"), Always, Interactive, "{command} FILE"),
+    line(("python ipython bpython node irb ghci lua R julia scala jshell iex erl", "-"), ("", "-*"), Always, Interactive, "{command} FILE"),
     line(("python ipython node irb", "*"), ("", ""), Shown, Interactive, "{command} FILE"),
-    line(("bash sh zsh fish", "_"), ("", "-*"), Always, Interactive, "{command} -c …"),
+    line(("bash sh zsh fish", "-"), ("", "-*"), Always, Interactive, "{command} -c …"),
     line(("psql", "*"), ("", "-c --command -f --file -l --list -V --version -? --help -W --password"), Silent, Interactive, "{command} -c …"),
     line(("mysql mariadb", "*"), ("", "-e --execute -p --password -V --version -? --help"), Silent, Interactive, "{command} -e …"),
-    line(("redis-cli valkey-cli", "_"), ("", "-x --pipe --scan --stat --latency* --eval --bigkeys -v --version --help -r"), Always, Interactive, "{command} PING"),
+    line(("redis-cli valkey-cli", "-"), ("", "-x --pipe --scan --stat --latency* --eval --bigkeys -v --version --help -r"), Always, Interactive, "{command} PING"),
     line(("sqlite", "_|* _"), ("", "-cmd -batch -version --version -help --help -init"), Always, Interactive, "{command} .tables"),
     line(("psql", "*"), ("", ""), Shown, Interactive, "{command} -c …"),
     line(("mysql mariadb", "*"), ("", ""), Shown, Interactive, "{command} -e …"),
     line(("sqlite", "*"), ("", ""), Shown, Interactive, "{command} .tables"),
-    line(("mongo mongosh", "_"), ("", "--eval -f --file --version --help"), Silent, Interactive, "{command} --eval …"),
-    line(("cat tee wc sort bc dc", "_"), ("", "--help --version -h"), Always, Interactive, "{command} FILE"),
+    line(("mongo mongosh", "-"), ("", "--eval -f --file --version --help"), Silent, Interactive, "{command} --eval …"),
+    line(("cat bc dc", "-"), ("", "--help --version -h"), Always, Interactive, "{command} FILE"),
     line(("read", "*"), ("", "-t -u"), Always, Interactive, "read -t 10 …"),
     line(("ftp telnet", "*"), ("", "-h --help"), Silent, Interactive, "curl …"),
     line(("sftp", "*"), ("", "-b -h"), Shown, Interactive, "sftp -b FILE …"),
@@ -186,7 +186,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     line(("php", "artisan tinker"), ("", "--execute"), Silent, Interactive, "{command} --execute=…"),
 
     // Questions, passwords, keys of hosts, and locks.
-    line(("git", "add|checkout|reset|restore|stash|commit"), ("-p --patch", "-c -m -h --help"), Silent, Question, "{once} FILE"),
+    line(("git", "add|checkout|reset|restore|commit|stash _|stash push|stash save"), ("-p --patch", "-c -m -h --help"), Silent, Question, "{once} FILE"),
     line(("npm pnpm yarn", "init _"), ("", "-y --yes -h --help"), Silent, Question, "{command} -y"),
     line(("npx", "*"), ("", ""), Shown, Question, "npx --yes …"),
     line(("npm", "*"), ("", ""), Shown, Question, "npm {verb} --yes …"),
@@ -195,10 +195,10 @@ pub(super) const PROGRAMS: &[Program] = &[
     line(("terraform tofu", "apply|destroy"), ("", ""), Shown, Question, "{command} -auto-approve"),
     line(("gcloud", "*"), ("", ""), Shown, Question, "{command} --quiet"),
     line(("unzip", "*"), ("", ""), Shown, Question, "unzip -o …"),
-    line(("rm cp mv", "*"), ("-i -I --interactive", "-f --force"), Silent, Question, "{once}"),
+    line(("rm", "*"), ("-i -I --interactive", "-f --force"), Silent, Question, "{once}"),
     line(("ssh-keygen", "*"), ("", ""), Shown, Question, "ssh-keygen -q -N '' -f FILE"),
     line(("ssh-keygen", "*"), ("", ""), Shown, Password, "ssh-keygen -q -N '' -f FILE"),
-    line(("passwd", "*"), ("", "--stdin -l -u -d -S -e -h --help"), Silent, Password, ""),
+    line(("passwd", "*"), ("", "--stdin -l -u -d -S -e -h --help"), Silent, Password, "chpasswd < FILE"),
     line(("sudo", "*"), ("", ""), Shown, Password, "sudo -n …"),
     line(("ssh scp sftp", "*"), ("", ""), Shown, Password, "ssh -o BatchMode=yes …"),
     line(("ssh scp sftp git", "*"), ("", ""), Shown, HostKey, "ssh-keyscan HOST >> ~/.ssh/known_hosts"),
@@ -216,11 +216,14 @@ pub(super) fn is_quick(words: &[String]) -> bool {
     match base(word(0)) {
         "" | "cd" | "pushd" | "popd" | "export" | "set" | "unset" | "shopt" | "echo" | "printf" | "true" | "false"
         | ":" | "mkdir" | "rmdir" | "rm" | "cp" | "mv" | "ln" | "ls" | "pwd" | "touch" | "chmod" | "chown"
-        | "which" | "command" | "type" | "test" | "[" | "source" | "." | "alias" | "umask" | "ulimit" | "date"
-        | "whoami" | "id" | "uname" | "hostname" | "head" | "cat" | "tail" | "wc" | "cut" | "tr" | "jq"
-        | "basename" | "dirname" | "realpath" | "readlink" | "stat" | "kill" | "pkill" | "killall" | "lsof" | "ps"
-        | "pgrep" | "trap" | "exit" | "break" | "continue" | "return" | "local" | "declare" | "nvm" | "disown"
-        | "fuser" => true,
+        | "which" | "type" | "test" | "[" | "alias" | "umask" | "ulimit" | "date" | "whoami" | "id" | "uname"
+        | "hostname" | "head" | "cat" | "tail" | "wc" | "cut" | "tr" | "jq" | "basename" | "dirname" | "realpath"
+        | "readlink" | "stat" | "kill" | "pkill" | "killall" | "lsof" | "ps" | "pgrep" | "trap" | "exit" | "break"
+        | "continue" | "return" | "local" | "declare" | "disown" | "fuser" => true,
+        "command" => matches!(word(1), "-v" | "-V"),
+        "nvm" => word(1) == "use",
+        // Other scripts may do anything.
+        "source" | "." => ["activate", "env", "nvm.sh", "profile", "rc"].iter().any(|end| word(1).ends_with(end)),
         "sleep" => word(1).parse::<f64>().is_ok_and(|seconds| seconds <= 60.0),
         "git" => matches!(
             subcommands(words)[0],
