@@ -83,9 +83,9 @@ impl FindingKind {
                 is_done: false,
                 is_of_end: false,
                 severity: "warning; error if requests to the model fail",
-                raised: "a turn is open, no command is running and nothing has happened for 10 minutes; or 8 attempts in a row to reach the model failed, or attempts have been failing for 2 minutes",
-                resolved: "something happens",
-                advice: "Look at the agent's screen (`capture screen`). Interrupt it and tell it what to do instead.",
+                raised: "a turn is open, no command is running and nothing has happened for 10 minutes; or a command that has been running for 3 minutes will not end by itself; or 8 attempts in a row to reach the model failed, or attempts have been failing for 2 minutes",
+                resolved: "something happens, or the command ends",
+                advice: "Look at the agent's screen (`capture screen`). Interrupt it and tell it what to do instead; for a command, the explanation ends with a line that would unblock it.",
             },
             Self::Loop => FindingFacts {
                 title: "Loop",

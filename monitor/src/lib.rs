@@ -16,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 mod approvals;
+mod cause;
 mod claims;
 mod conflict;
 mod context;

@@ -15,6 +15,10 @@ pub struct DetectorLimits {
     pub stuck_ms: i64,
     /// Silence that raises `stuck` while a tool other than a command or a sub-agent runs.
     pub stuck_tool_ms: i64,
+    /// Running time of a command whose words show that it will not end that raises `stuck`.
+    pub hang_ms: i64,
+    /// Running time of a command whose output shows what it waits for that raises `stuck`.
+    pub prompt_ms: i64,
     /// Failed attempts in a row to reach the model that raise `stuck`.
     pub retries: u32,
     /// Time of failing attempts to reach the model that raises `stuck`.
@@ -30,6 +34,7 @@ pub struct DetectorLimits {
     /// Polls without any change before `loop` is raised.
     pub poll_repeats: u32,
     /// Minimum time that these polls span before `loop` is raised; for polls that all fail, only their number counts.
+    /// Also the running time of a command that waits in a loop that raises `stuck`.
     pub poll_ms: i64,
     /// Identical failures of one command that raise `repeated_failure`.
     pub failures: u32,
@@ -76,6 +81,8 @@ impl Default for DetectorLimits {
             off: Vec::new(),
             stuck_ms: 10 * MINUTE,
             stuck_tool_ms: 30 * MINUTE,
+            hang_ms: 3 * MINUTE,
+            prompt_ms: MINUTE,
             retries: 8,
             retrying_ms: 2 * MINUTE,
             loop_repeats: 5,

@@ -9,11 +9,15 @@ use events::{Event, EventId, Timestamp, ToolCall, ToolKind, ToolOutcome, ToolRes
 use projections::{
     FailureKind,
     failure::{FinishedCall, classify},
+    receipt::whole_command_of,
     shorten::one_line,
 };
 use serde::Deserialize;
 
-use crate::text::{hash_of, head, output, settled, shape};
+use crate::{
+    cause::COMMAND_BYTES,
+    text::{hash_of, head, output, settled, shape, tail},
+};
 
 /// Maximum number of open calls; the oldest is dropped for a new one.
 const OPEN: usize = 64;
@@ -21,6 +25,8 @@ const OPEN: usize = 64;
 const TITLE_CHARS: usize = 120;
 /// Longest path of a file that is compared between sessions, bytes.
 const PATH_BYTES: usize = 1 << 10;
+/// Maximum number of commands left running by calls that returned; the oldest is dropped for a new one.
+const LEFT: usize = 8;
 /// Bytes of an open call's input that are kept, to recognize its words in the result.
 const INPUT_BYTES: usize = 1 << 10;
 
@@ -35,6 +41,8 @@ pub(crate) struct PendingCall {
     pub(crate) paths: Vec<String>,
     pub(crate) background: bool,
     pub(crate) at: Timestamp,
+    /// The command that it waits for.
+    pub(crate) command_line: Option<RunningCommand>,
     /// Hash of the call: tool, input and helper. Equal for the same call.
     same: u64,
     /// Hash of the kind of attempt: the tool, or the programs a command runs.
@@ -44,6 +52,26 @@ pub(crate) struct PendingCall {
     poll: bool,
     edit: Option<Edit>,
     input: String,
+}
+
+/// A command that runs.
+#[derive(Debug, Clone)]
+pub(crate) struct RunningCommand {
+    /// The call that started it, and the event of this call.
+    pub(crate) call: String,
+    pub(crate) event: EventId,
+    /// The whole command line.
+    pub(crate) line: String,
+    /// When its running time begins: later than the call if the machine slept, or if the call was read as history.
+    pub(crate) since: Timestamp,
+    /// The end of its output so far, if the call that started it returned.
+    pub(crate) output: Option<String>,
+    /// Whether it polls in a loop, which may take longer.
+    pub(crate) polls: bool,
+    /// Whether the cause of a hang was looked for during the current call.
+    pub(crate) examined: bool,
+    /// The number by which the agent's tools refer to it (Codex: `Process running with session ID 1`).
+    session: Option<u64>,
 }
 
 /// The text that an edit removes from a file, and the text it inserts.
@@ -101,30 +129,82 @@ impl ToolStep {
 #[derive(Debug, Default)]
 pub(crate) struct PendingCalls {
     open: VecDeque<PendingCall>,
+    /// Commands that run although their calls returned.
+    left: VecDeque<RunningCommand>,
 }
 
 impl PendingCalls {
-    pub(crate) fn called(&mut self, event: &Event, call: &ToolCall, at: Timestamp) {
+    /// Records a call. Returns the call that started the command to which this one sends keys.
+    pub(crate) fn called(&mut self, event: &Event, call: &ToolCall, at: Timestamp) -> Option<String> {
         self.open.retain(|open| open.id != call.call_id);
         if self.open.len() == OPEN {
             self.open.pop_front();
         }
-        self.open.push_back(PendingCall::of(event, call, at));
+        let mut pending = PendingCall::of(event, call, at);
+        let mut answered = None;
+        let keys = KeysInput::of(event, call);
+        let left =
+            keys.as_ref().and_then(|keys| self.left.iter_mut().find(|left| left.session == Some(keys.session_id)));
+        if let Some(left) = left {
+            if keys.is_some_and(|keys| !keys.chars.is_empty()) {
+                left.output = Some(String::new());
+                answered = Some(left.call.clone());
+            }
+            pending.command_line = Some(left.clone());
+        }
+        self.open.push_back(pending);
+        answered
     }
 
     pub(crate) fn returned(&mut self, event: &Event, result: &ToolResult) -> Option<(PendingCall, ToolStep)> {
         let index = self.open.iter().position(|call| call.id == result.call_id)?;
         let call = self.open.remove(index)?;
+        self.continues(&call, event.text.as_deref().unwrap_or_default());
         let step = ToolStep::of(&call, event, result);
         Some((call, step))
+    }
+
+    /// Records the command that a call left running, or its further output.
+    fn continues(&mut self, call: &PendingCall, text: &str) {
+        let Some(command) = &call.command_line else { return };
+        let before = self.left.iter().position(|left| left.call == command.call);
+        let before = before.and_then(|at| self.left.remove(at)).and_then(|left| left.output);
+        let Some(session) = session_of(text) else { return };
+        let output = Some(text).filter(|text| !output(text).is_empty()).map(|text| tail(text, INPUT_BYTES).to_owned());
+        if self.left.len() == LEFT {
+            self.left.pop_front();
+        }
+        let output = output.or(before).or(Some(String::new()));
+        let session = Some(session);
+        self.left.push_back(RunningCommand { output, session, examined: false, ..command.clone() });
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PendingCall> {
         self.open.iter()
     }
 
+    /// The commands for which calls wait.
+    pub(crate) fn commands(&mut self) -> impl Iterator<Item = &mut RunningCommand> {
+        self.open.iter_mut().filter_map(|call| call.command_line.as_mut())
+    }
+
+    /// Excludes the time before `at` from the running times.
+    pub(crate) fn follow_live(&mut self, at: Timestamp) {
+        self.running().for_each(|command| command.since = command.since.max(at));
+    }
+
+    /// Excludes a time in which nothing was observed from the running times.
+    pub(crate) fn slept(&mut self, ms: i64) {
+        self.running().for_each(|command| command.since = command.since.plus_ms(ms));
+    }
+
+    fn running(&mut self) -> impl Iterator<Item = &mut RunningCommand> {
+        self.open.iter_mut().filter_map(|call| call.command_line.as_mut()).chain(&mut self.left)
+    }
+
     pub(crate) fn clear(&mut self) {
         self.open.clear();
+        self.left.clear();
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -151,6 +231,7 @@ impl PendingCall {
             paths: call.edited_files().filter(|path| is_whole(path)).map(str::to_owned).collect(),
             background: call.background,
             at,
+            command_line: RunningCommand::of(event, call, at),
             same,
             kin,
             command: command.map(|command| hash_of((plain(command), event.agent_id.as_deref()))),
@@ -167,6 +248,52 @@ impl PendingCall {
             ToolKind::Edit | ToolKind::Read | ToolKind::Fetch | ToolKind::Mcp | ToolKind::Other => self.poll,
         }
     }
+}
+
+impl RunningCommand {
+    /// The command that a call runs and waits for, if its whole line is known.
+    fn of(event: &Event, call: &ToolCall, since: Timestamp) -> Option<Self> {
+        let runs = match call.tool {
+            ToolKind::Execute | ToolKind::Mcp | ToolKind::Other => call.name != WRITE_STDIN && !call.background,
+            ToolKind::Edit
+            | ToolKind::Read
+            | ToolKind::Fetch
+            | ToolKind::Plan
+            | ToolKind::Question
+            | ToolKind::Subagent => false,
+        };
+        // A longer input is only partly in the event.
+        if !runs || event.text_ref.is_some() {
+            return None;
+        }
+        let line = whole_command_of(call, event.text.as_deref()).filter(|line| line.len() <= COMMAND_BYTES)?;
+        let (call, line) = (call.call_id.clone(), line.into_owned());
+        Some(Self { call, event: event.id, line, since, output: None, polls: false, examined: false, session: None })
+    }
+}
+
+/// The tool of Codex that sends keys to a running command, or only waits for its output.
+const WRITE_STDIN: &str = "write_stdin";
+
+/// The input of this tool.
+#[derive(Deserialize)]
+struct KeysInput {
+    session_id: u64,
+    #[serde(default)]
+    chars: String,
+}
+
+impl KeysInput {
+    fn of(event: &Event, call: &ToolCall) -> Option<Self> {
+        let input = event.text.as_deref().filter(|_| call.name == WRITE_STDIN)?;
+        serde_json::from_str(input).ok()
+    }
+}
+
+/// The number of the command that still runs although its call returned.
+pub(crate) fn session_of(text: &str) -> Option<u64> {
+    let line = text.lines().take(8).find_map(|line| line.strip_prefix("Process running with session ID "))?;
+    line.trim().parse().ok()
 }
 
 /// Whether a path of an edit is complete: the title of a call may be cut.

@@ -1,21 +1,30 @@
 //! Detects turns without progress, and requests to the model that are retried without success.
 //!
 //! Silence counts only while a turn is open, the session is reported as running, and nothing is in progress that may
-//! take any time: a command, a sub-agent or a question.
+//! take any time: a command, a sub-agent or a question. A command raises a finding of its own if it is certain why it
+//! will not end ([`crate::cause`]).
 
 use std::collections::VecDeque;
 
 use events::{EventId, FindingKind, Severity, Timestamp};
 
+use projections::shorten::one_line;
+
 use crate::{
+    cause::{HangCause, hang_cause},
     findings::{NewFinding, SessionFindings},
     rules::DetectorLimits,
+    step::{PendingCall, RunningCommand},
 };
 
 /// The key of a finding about a silent turn.
 pub(crate) const SILENT: &str = "stuck";
 /// The key of a finding about endless retries.
 pub(crate) const RETRYING: &str = "stuck:retrying";
+/// The beginning of the key of a finding about a command that will not end.
+const COMMAND: &str = "stuck:command:";
+/// Length of a command in a finding, characters.
+const SHOWN_CHARS: usize = 80;
 
 /// Work that may be in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,8 +89,7 @@ impl StuckDetector {
         self.retries = 0;
         self.since = None;
         self.attempts.clear();
-        findings.resolve(SILENT, at, "the turn is over");
-        findings.resolve(RETRYING, at, "the turn is over");
+        findings.resolve_kinds(&[FindingKind::Stuck], at, "the turn is over");
     }
 
     /// Records a failed attempt (`counts`), or a report that a request is being retried.
@@ -117,6 +125,23 @@ impl StuckDetector {
         findings.raise(NewFinding { key: RETRYING.into(), evidence, count: self.retries.max(1), ..raise }, at);
     }
 
+    /// Raises a finding about a command that will not end.
+    pub(crate) fn hangs(of: &RunningCommand, cause: &HangCause, at: Timestamp, findings: &mut SessionFindings) {
+        let command = one_line(&of.line, SHOWN_CHARS);
+        let what = format!("`{command}` {}{}", if cause.may_be_slow { "probably " } else { "" }, cause.waits);
+        let shown = if cause.is_shown { "its output shows the cause" } else { "its command line shows the cause" };
+        let seconds = at.since_ms(of.since) / 1_000;
+        let why = format!("the command has been running for {seconds} s, and {shown} · try: {}", cause.unblock);
+        let raise = NewFinding::new(FindingKind::Stuck, Severity::Warning, what, why, of.since);
+        let (key, evidence) = (format!("{COMMAND}{}", of.call), vec![of.event]);
+        findings.raise(NewFinding { key, subject: Some(command), evidence, ..raise }, at);
+    }
+
+    /// Handles the end of a command, or of its waiting. `call` started it.
+    pub(crate) fn command_over(call: &str, at: Timestamp, why: &str, findings: &mut SessionFindings) {
+        findings.resolve(&format!("{COMMAND}{call}"), at, why);
+    }
+
     /// The time at which silence becomes too long.
     pub(crate) fn due(
         &self,
@@ -136,20 +161,31 @@ impl StuckDetector {
     pub(crate) fn ring(
         &mut self,
         work: PendingWork,
-        what: Option<&str>,
+        call: Option<&PendingCall>,
         at: Timestamp,
         findings: &mut SessionFindings,
     ) {
         let minutes = at.since_ms(self.progress_at) / 60_000;
-        let (what, waits) = match (work, what) {
-            (PendingWork::Tool, Some(tool)) => {
-                (format!("{tool} has been running for {minutes} min"), "a tool is running")
+        let (what, waits) = match (work, call) {
+            (PendingWork::Tool, Some(call)) => {
+                (format!("{} has been running for {minutes} min", call.name), "a tool is running")
             }
             (PendingWork::Tool | PendingWork::Model | PendingWork::None | PendingWork::Patient, _) => {
                 (format!("no activity for {minutes} min in a running turn"), "no command is running")
             }
         };
         let why = format!("the turn is still running, {waits}, and there was no activity for {minutes} min");
+        let cause = call
+            .filter(|_| work == PendingWork::Tool)
+            .and_then(|call| hang_cause(&call.command_line.as_ref()?.line, None, None));
+        let why = cause.map_or(why.clone(), |cause| {
+            format!(
+                "{why} · it {}{} · try: {}",
+                if cause.may_be_slow { "probably " } else { "" },
+                cause.waits,
+                cause.unblock
+            )
+        });
         let raise = NewFinding::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
         let evidence = self.last.into_iter().collect();
         findings.raise(NewFinding { key: SILENT.into(), evidence, ..raise }, at);

@@ -47,6 +47,15 @@ pub(crate) fn head(text: &str, limit: usize) -> &str {
     &text[..end]
 }
 
+/// The end of a text.
+pub(crate) fn tail(text: &str, limit: usize) -> &str {
+    let mut start = text.len().saturating_sub(limit);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
 /// Beginnings of lines that an agent's own tools write above the output of a command, up to a line `Output:`.
 const ABOVE: &[&str] = &[
     "Chunk ID:",

@@ -11,6 +11,7 @@ use projections::{Session, shorten::one_line};
 
 use crate::{
     approvals::{ApprovalWatch, QUESTION},
+    cause::{Cause, hang_cause},
     claims, conflict,
     context::ContextUse,
     ending::EndingDetector,
@@ -20,7 +21,7 @@ use crate::{
     loops::{self, LoopDetector},
     polling::{self, Polling},
     rules::DetectorLimits,
-    step::PendingCalls,
+    step::{PendingCalls, RunningCommand, session_of},
     stuck::{PendingWork, StuckDetector},
     together::EditedFile,
 };
@@ -170,6 +171,7 @@ impl SessionWatch {
         if !self.live {
             self.live = true;
             self.stuck = StuckDetector::new(at);
+            self.calls.follow_live(at);
             self.ending.forget_before(at.plus_ms(-OLD_NEWS_MS));
             self.ending.forget_idleness(at);
         }
@@ -229,7 +231,8 @@ impl SessionWatch {
             return Some(over_at.plus_ms(left)).filter(|due| *due > self.clock || keeps);
         }
         let silent = self.stuck.due(self.work(), rules, &self.findings);
-        let all = [silent, self.errors.due(), self.approvals.due(self.waits(), rules), self.ending.due()];
+        let hangs = self.unexamined(rules).map(|(due, _)| due).min();
+        let all = [silent, hangs, self.errors.due(), self.approvals.due(self.waits(), rules), self.ending.due()];
         all.into_iter().flatten().min()
     }
 
@@ -244,9 +247,10 @@ impl SessionWatch {
         }
         let work = self.work();
         if self.stuck.due(work, rules, &self.findings).is_some_and(|due| due <= at) {
-            let tool = self.calls.iter().next().map(|call| call.name.clone());
-            self.stuck.ring(work, tool.as_deref(), at, &mut self.findings);
+            let call = self.calls.iter().next();
+            self.stuck.ring(work, call, at, &mut self.findings);
         }
+        self.examine_commands(at, rules);
         self.errors.ring(at, &mut self.findings);
         let waits = self.waits();
         if self.approvals.due(waits, rules).is_some_and(|due| due <= at) {
@@ -259,6 +263,40 @@ impl SessionWatch {
     /// otherwise a request is enough.
     fn waits(&self) -> bool {
         !self.seen || self.state.is_none_or(|(state, reason)| state.awaits_answer(reason))
+    }
+
+    /// The commands that run and were not examined yet, each with the time at which it is.
+    fn unexamined(&self, rules: &DetectorLimits) -> impl Iterator<Item = (Timestamp, &RunningCommand)> {
+        let runs = self.ending.is_open() && self.work() == PendingWork::Patient;
+        let asked_until = self.approvals.over_at().unwrap_or(Timestamp::MIN);
+        let (hang_ms, prompt_ms, poll_ms) = (rules.hang_ms, rules.prompt_ms, rules.poll_ms);
+        let calls = self.calls.iter().filter(move |call| runs && call.takes_its_time());
+        let commands = calls.filter_map(|call| call.command_line.as_ref()).filter(|command| !command.examined);
+        commands.map(move |command| {
+            let limit = match command.output {
+                None if command.polls => hang_ms.max(poll_ms),
+                None => hang_ms,
+                Some(_) => prompt_ms,
+            };
+            (command.since.max(asked_until).plus_ms(limit), command)
+        })
+    }
+
+    /// Examines the commands that have been running for long.
+    fn examine_commands(&mut self, at: Timestamp, rules: &DetectorLimits) {
+        let due = self.unexamined(rules).filter(|(due, _)| *due <= at).map(|(_, command)| command.call.clone());
+        let due: Vec<String> = due.collect();
+        for command in self.calls.commands().filter(|command| due.contains(&command.call)) {
+            let cause = hang_cause(&command.line, command.output.as_deref(), None);
+            // A command that was left running on purpose may run without end, but a prompt needs an answer.
+            let cause = cause.filter(|cause| cause.is_shown || command.output.is_none());
+            let is_loop = cause.as_ref().is_some_and(|cause| cause.cause == Cause::WaitLoop);
+            let polls = std::mem::replace(&mut command.polls, is_loop);
+            command.examined = polls || !is_loop;
+            if let Some(cause) = cause.filter(|_| command.examined) {
+                StuckDetector::hangs(command, &cause, at, &mut self.findings);
+            }
+        }
     }
 
     fn work(&self) -> PendingWork {
@@ -332,7 +370,9 @@ impl SessionWatch {
             Payload::AssistantDelta(_) => self.answered(at),
             Payload::ToolCall(call) => {
                 self.answered(at);
-                self.calls.called(event, call, at);
+                if let Some(call) = self.calls.called(event, call, at) {
+                    StuckDetector::command_over(&call, at, "the agent typed an answer", &mut self.findings);
+                }
             }
             Payload::ToolResult(result) if !result.detail => self.returned(event, result, at, rules),
             Payload::ApprovalRequested(asked) => self.approvals.requested(event, asked, at),
@@ -438,6 +478,10 @@ impl SessionWatch {
     fn returned(&mut self, event: &Event, result: &ToolResult, at: Timestamp, rules: &DetectorLimits) {
         self.answered(at);
         let Some((call, step)) = self.calls.returned(event, result) else { return };
+        let continues = session_of(event.text.as_deref().unwrap_or_default()).is_some();
+        if let Some(command) = call.command_line.as_ref().filter(|_| !continues) {
+            StuckDetector::command_over(&command.call, at, "the command ended", &mut self.findings);
+        }
         let ran_ms = result.duration_ms.and_then(|ms| i64::try_from(ms).ok());
         let began_at = self.approvals.over_at().map_or(call.at, |over| over.max(call.at));
         let took_ms = ran_ms.unwrap_or_else(|| at.since_ms(began_at));
@@ -501,7 +545,11 @@ impl SessionWatch {
                 self.leave(at, "the session was merged into another session");
                 self.merged = true;
             }
-            Topic::Asleep => self.stuck.slept(note.asleep_ms().unwrap_or(0)),
+            Topic::Asleep => {
+                let ms = note.asleep_ms().unwrap_or(0);
+                self.stuck.slept(ms);
+                self.calls.slept(ms);
+            }
             Topic::Title
             | Topic::Cwd
             | Topic::GitBranch

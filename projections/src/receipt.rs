@@ -14,8 +14,10 @@ use events::{Check, CheckClass, CheckVerdict, EventId, Receipt, TestCounts, Tool
 use serde::{Deserialize, Serialize};
 
 use crate::{failure::FinishedCall, shorten::one_line};
-use line::{ExitMeans, LineCommand};
 use summary::TestSummary;
+
+pub use line::{ExitMeans, LineCommand, Surroundings, commands_of};
+pub use programs::{base, subcommands, without_wrappers};
 
 /// Longest command kept, characters.
 const COMMAND_CHARS: usize = 60;
@@ -49,9 +51,15 @@ pub(crate) struct RunningCheck {
     gates: bool,
 }
 
+/// The command of a call, of which only the beginning may be known.
+pub(crate) fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<Cow<'a, str>> {
+    whole_command_of(call, input).or(call.title.as_deref().map(Cow::Borrowed))
+}
+
 /// The whole command of a call: from its input, as its title may be cut. Agents name the field differently, and some
 /// give the words of a shell call.
-pub(crate) fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<Cow<'a, str>> {
+#[must_use]
+pub fn whole_command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<Cow<'a, str>> {
     #[derive(Deserialize)]
     struct Input<'b> {
         #[serde(borrow, alias = "cmd", alias = "CommandLine")]
@@ -63,16 +71,15 @@ pub(crate) fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<
         Line(#[serde(borrow)] Cow<'b, str>),
         Words(Vec<String>),
     }
-    let title = call.title.as_deref().map(Cow::Borrowed);
     // The title of a short command of one line is the command.
     let is_whole = |title: &str| title.len() < TITLE_BYTES && input.is_none_or(|input| !input.contains("\\n"));
-    if call.title.as_deref().is_some_and(is_whole) {
-        return title;
+    let title = call.title.as_deref().filter(|_| call.tool == ToolKind::Execute);
+    if let Some(title) = title.filter(|title| is_whole(title)) {
+        return Some(Cow::Borrowed(title));
     }
-    let Some(Ok(input)) = input.map(serde_json::from_str::<Input<'_>>) else { return title };
-    match input.command {
+    match serde_json::from_str::<Input<'_>>(input?).ok()?.command {
         CommandField::Line(line) => Some(Cow::Owned(line.into_owned())),
-        CommandField::Words(words) => programs::script_of(&words).map(|script| Cow::Owned(script.to_owned())).or(title),
+        CommandField::Words(words) => programs::script_of(&words).map(|script| Cow::Owned(script.to_owned())),
     }
 }
 

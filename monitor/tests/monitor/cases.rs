@@ -75,6 +75,108 @@ fn a_running_command_is_not_stuck_but_an_mcp_call_is_after_half_an_hour() {
     check(&s, 1_900, &[Stuck]);
 }
 
+/// Calls a command of this line, and returns the id of the call.
+fn runs(s: &mut Script, line: &str) -> String {
+    s.call("Bash", ToolKind::Execute, line, &serde_json::json!({ "command": line }).to_string())
+}
+
+#[test]
+fn a_command_that_will_not_end_raises_stuck_with_the_cause_until_it_ends() {
+    let mut s = at_work();
+    let id = runs(&mut s, "npx vitest");
+    check(&s, 179, &[]);
+    let stage = check(&s, 181, &[Stuck]);
+    let finding = stage.last(Stuck).unwrap();
+    assert_eq!((finding.key.as_str(), finding.severity), (&*format!("stuck:command:{id}"), Severity::Warning));
+    assert_eq!(finding.what, "`npx vitest` probably waits for a key: it was started in watch mode");
+    assert!(finding.why.ends_with("· try: `npx vitest run`"), "{}", finding.why);
+    s.wait(400);
+    s.returns(&id, End::Failed(1), "stopped");
+    assert_eq!(resolution(&check(&s, 1, &[Stuck, LongJob]), Stuck), "the command ended");
+    s.wait(1);
+    runs(&mut s, "git commit");
+    s.wait(400);
+    s.answer("done");
+    assert_eq!(resolution(&check(&s, 1, &[Stuck, LongJob, Stuck]), Stuck), "the turn is over");
+}
+
+#[test]
+fn a_command_with_an_unknown_or_limited_end_raises_nothing() {
+    for line in ["cargo test", "npx vitest run", "npm run dev &", "timeout 900 tail -f app.log", "npm test"] {
+        let mut s = at_work();
+        runs(&mut s, line);
+        check(&s, 6 * 3_600, &[]);
+    }
+    let mut s = at_work();
+    s.call("Bash", ToolKind::Execute, "npm run dev", r#"{"command":"npm run dev","run_in_background":true}"#);
+    let Payload::ToolCall(call) = &mut s.lines.last_mut().unwrap().payload else { panic!() };
+    call.background = true;
+    check(&s, 590, &[]);
+}
+
+#[test]
+fn a_loop_that_waits_has_as_long_as_other_polls() {
+    let mut s = at_work();
+    runs(&mut s, "until gh run view 5 --exit-status; do sleep 30; done");
+    check(&s, 1_190, &[]);
+    let stage = check(&s, 1_210, &[Stuck]);
+    let what = &stage.last(Stuck).unwrap().what;
+    assert!(what.ends_with("waits in a loop that has no limit"), "{what}");
+}
+
+#[test]
+fn time_asleep_or_before_a_permission_is_no_running_time_of_a_command() {
+    let mut s = at_work();
+    runs(&mut s, "tail -f app.log");
+    s.wait(60);
+    s.put(Line::new(0, Annotation::asleep(50_000)).by(Source::Runtime));
+    check(&s, 165, &[]);
+    check(&s, 175, &[Stuck]);
+}
+
+#[test]
+fn a_call_of_another_tool_names_the_cause_of_its_command() {
+    let mut s = at_work();
+    s.call("mcp__shell__run", ToolKind::Mcp, "", r#"{"command":"git rebase -i main"}"#);
+    let stage = check(&s, 1_900, &[Stuck]);
+    let why = &stage.last(Stuck).unwrap().why;
+    assert!(
+        why.ends_with("it probably waits for an editor to be closed · try: `GIT_SEQUENCE_EDITOR=: git rebase -i main`"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_prompt_of_a_command_that_a_call_left_running_is_found_when_the_agent_waits_for_it() {
+    let left = |output: &str| format!("Wall time: 1 seconds\nProcess running with session ID 7\nOutput:\n{output}");
+    let polls = |s: &mut Script, keys: &str| {
+        let input = format!(r#"{{"session_id":7,"chars":"{keys}"}}"#);
+        s.call("write_stdin", ToolKind::Execute, keys, &input)
+    };
+    let begun = |line: &str, output: &str| {
+        let mut s = at_work();
+        let id = runs(&mut s, line);
+        s.wait(10);
+        s.returns(&id, End::Ok, &left(output));
+        s
+    };
+    let mut s = begun("apt-get install sl", "Do you want to continue? [Y/n] ");
+    let poll = polls(&mut s, "");
+    check(&s, 40, &[]);
+    let stage = check(&s, 55, &[Stuck]);
+    assert!(stage.last(Stuck).unwrap().why.ends_with("· try: `apt-get install sl -y`"), "{:?}", stage.last(Stuck));
+    s.wait(60);
+    s.returns(&poll, End::Ok, &left(""));
+    assert!(check(&s, 1, &[Stuck]).is_open(Stuck), "it still runs");
+    polls(&mut s, "y\\n");
+    assert_eq!(resolution(&check(&s, 600, &[Stuck]), Stuck), "the agent typed an answer");
+
+    // A server that was left running is used, not waited for.
+    let mut s = begun("npm run dev", "  ➜  press h + enter to show help\n");
+    polls(&mut s, "");
+    check(&s, 590, &[]);
+}
+
 #[test]
 fn a_session_whose_process_is_gone_is_not_stuck() {
     let mut s = at_work();

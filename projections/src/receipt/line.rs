@@ -18,10 +18,11 @@ const COMMANDS: usize = 40;
 const STAGES: usize = 12;
 
 /// What the exit code of a line says about one of its commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ExitMeans {
+pub enum ExitMeans {
     /// It is the command's own.
+    #[default]
     Own,
     /// 0 means that the command succeeded; another code may be that of another command.
     SuccessOnly,
@@ -47,28 +48,46 @@ impl ExitMeans {
 }
 
 /// A command of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LineCommand {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineCommand {
     /// Its words without quotes.
-    pub(super) words: Vec<String>,
+    pub words: Vec<String>,
     /// The programs that its output is piped into, with their arguments.
-    pub(super) piped_into: Vec<Vec<String>>,
+    pub piped_into: Vec<Vec<String>>,
     /// Whether its input is the output of another command.
-    pub(super) is_filter: bool,
+    pub is_filter: bool,
     /// Whether its output goes to a file.
-    pub(super) redirected: bool,
+    pub redirected: bool,
     /// Whether the next command of its chain runs only if it succeeded.
-    pub(super) gates: bool,
+    pub gates: bool,
     /// What the exit code of the line says about it.
-    pub(super) exit: ExitMeans,
+    pub exit: ExitMeans,
     /// The chain of `&&` that it belongs to: a later command of the chain ran only if this one succeeded.
-    pub(super) chain: usize,
+    pub chain: usize,
     /// Whether the line does not wait for it.
-    pub(super) background: bool,
+    pub background: bool,
+    /// The variables that the line sets for it: `CI=1`.
+    pub assigned: Vec<String>,
+    /// The groups, loops and shells around it.
+    pub around: Surroundings,
+}
+
+/// The groups, loops and shells around a command, with its own redirections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Whether the input is a pipe, a file, a here-document or a substitution.
+    pub fed: bool,
+    /// Whether the output goes to a pipe or a file.
+    pub captured: bool,
+    /// Whether a program around it ends it after some time: `timeout 60 bash -c '…'`.
+    pub limited: bool,
+    /// Whether it is part of a `while` or `until` loop that no counter, time or input ends.
+    pub endless: bool,
 }
 
 /// The simple commands of a line, in order; `None` if it cannot be parsed.
-pub(super) fn commands_of(line: &str) -> Option<Vec<LineCommand>> {
+#[must_use]
+pub fn commands_of(line: &str) -> Option<Vec<LineCommand>> {
     if let Some(command) = single_command(line) {
         return Some(vec![command]);
     }
@@ -87,30 +106,19 @@ fn single_command(line: &str) -> Option<LineCommand> {
         return None;
     }
     // `set` changes nothing here, and keywords need other characters to be complete.
-    Some(LineCommand {
-        words,
-        piped_into: Vec::new(),
-        is_filter: false,
-        redirected: false,
-        gates: true,
-        exit: ExitMeans::Own,
-        chain: 1,
-        background: false,
-    })
+    let around = Surroundings { limited: super::programs::is_limited(&words), ..Surroundings::default() };
+    Some(LineCommand { words, gates: true, chain: 1, around, ..LineCommand::default() })
 }
 
 /// The commands of a line that cannot be parsed, split at separators and blanks. Its exit code says nothing.
 pub(super) fn unparsed(line: &str) -> Vec<LineCommand> {
     let part = |(chain, part): (usize, &str)| LineCommand {
         words: part.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned()).collect(),
-        piped_into: Vec::new(),
-        is_filter: false,
         // Where its output went is not known.
         redirected: true,
-        gates: false,
         exit: ExitMeans::Nothing,
         chain,
-        background: false,
+        ..LineCommand::default()
     };
     let line = Skeleton::of(line).map(|skeleton| skeleton.text).unwrap_or_default();
     let parts = line.split([';', '&', '|', '\n']).enumerate().map(part);
@@ -128,6 +136,7 @@ struct LineReader {
     background: bool,
     /// Number of loops and conditions around the current command.
     bodies: usize,
+    around: Surroundings,
 }
 
 impl LineReader {
@@ -223,32 +232,43 @@ impl LineReader {
     fn command(&mut self, command: &ast::Command, place: PipePlace, exit: ExitMeans, shells: usize) {
         match command {
             ast::Command::Simple(_) => self.simple(command, place, exit, shells),
-            ast::Command::Compound(compound, _) => match compound {
-                ast::CompoundCommand::BraceGroup(group) => self.list(&group.list, exit, shells),
-                ast::CompoundCommand::Subshell(group) => {
-                    // Its settings end with it.
-                    let settings = (self.exits_on_error, self.pipefail);
-                    self.list(&group.list, exit, shells);
-                    (self.exits_on_error, self.pipefail) = settings;
-                }
-                ast::CompoundCommand::ForClause(of) => self.body(&of.body.list, shells),
-                ast::CompoundCommand::ArithmeticForClause(of) => self.body(&of.body.list, shells),
-                ast::CompoundCommand::WhileClause(of) | ast::CompoundCommand::UntilClause(of) => {
-                    self.body(&of.0, shells);
-                    self.body(&of.1.list, shells);
-                }
-                ast::CompoundCommand::IfClause(of) => {
-                    self.body(&of.condition, shells);
-                    self.body(&of.then, shells);
-                    of.elses.iter().flatten().for_each(|other| self.body(&other.body, shells));
-                }
-                ast::CompoundCommand::CaseClause(of) => {
-                    of.cases.iter().filter_map(|case| case.cmd.as_ref()).for_each(|case| self.body(case, shells));
-                }
-                ast::CompoundCommand::Arithmetic(_) | ast::CompoundCommand::Coprocess(_) => {}
-            },
+            ast::Command::Compound(compound, redirects) => {
+                let around = self.around;
+                let redirects = redirects.iter().flat_map(|list| &list.0);
+                self.around = around.with(redirects, place.is_filter, !place.piped_into.is_empty());
+                self.compound(compound, exit, shells);
+                self.around = around;
+            }
             // A function runs only where it is called.
             ast::Command::Function(_) | ast::Command::ExtendedTest(..) => {}
+        }
+    }
+
+    fn compound(&mut self, compound: &ast::CompoundCommand, exit: ExitMeans, shells: usize) {
+        match compound {
+            ast::CompoundCommand::BraceGroup(group) => self.list(&group.list, exit, shells),
+            ast::CompoundCommand::Subshell(group) => {
+                // Its settings end with it.
+                let settings = (self.exits_on_error, self.pipefail);
+                self.list(&group.list, exit, shells);
+                (self.exits_on_error, self.pipefail) = settings;
+            }
+            ast::CompoundCommand::ForClause(of) => self.body(&of.body.list, shells),
+            ast::CompoundCommand::ArithmeticForClause(of) => self.body(&of.body.list, shells),
+            ast::CompoundCommand::WhileClause(of) | ast::CompoundCommand::UntilClause(of) => {
+                self.around.endless |= is_endless(of);
+                self.body(&of.0, shells);
+                self.body(&of.1.list, shells);
+            }
+            ast::CompoundCommand::IfClause(of) => {
+                self.body(&of.condition, shells);
+                self.body(&of.then, shells);
+                of.elses.iter().flatten().for_each(|other| self.body(&other.body, shells));
+            }
+            ast::CompoundCommand::CaseClause(of) => {
+                of.cases.iter().filter_map(|case| case.cmd.as_ref()).for_each(|case| self.body(case, shells));
+            }
+            ast::CompoundCommand::Arithmetic(_) | ast::CompoundCommand::Coprocess(_) => {}
         }
     }
 
@@ -272,22 +292,39 @@ impl LineReader {
                 }
             }
         }
+        let PipePlace { piped_into, is_filter, gates } = place;
+        let mut around = self.around.with(redirects_of(command), is_filter, !piped_into.is_empty());
+        around.limited |= super::programs::is_limited(&words);
+        around.fed |=
+            items_of(command).any(|item| matches!(item, ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..)));
         let script = super::programs::script_of(&words).filter(|_| shells < SHELLS);
         let script = script.and_then(|script| Skeleton::of(script)?.parsable());
         if let Some(script) = script {
             let settings = (self.exits_on_error, self.pipefail);
             (self.exits_on_error, self.pipefail) = (false, false);
+            let outside = std::mem::replace(&mut self.around, around);
             let is_read = self.text(&script, exit, shells + 1).is_some();
             (self.exits_on_error, self.pipefail) = settings;
+            self.around = outside;
             if is_read {
                 return;
             }
         }
         if !words.is_empty() && self.found.len() < COMMANDS {
-            let PipePlace { piped_into, is_filter, gates } = place;
-            let redirected = writes_to_file(command);
             let (chain, background) = (self.chains, self.background);
-            self.found.push(LineCommand { words, piped_into, is_filter, redirected, gates, exit, chain, background });
+            let (redirected, assigned) = (redirects_of(command).any(writes_to_file), assigned_in(command));
+            self.found.push(LineCommand {
+                words,
+                piped_into,
+                is_filter,
+                redirected,
+                gates,
+                exit,
+                chain,
+                background,
+                assigned,
+                around,
+            });
         }
     }
 }
@@ -299,21 +336,69 @@ struct PipePlace {
     gates: bool,
 }
 
-/// Whether the output of a simple command goes to a file.
-fn writes_to_file(command: &ast::Command) -> bool {
-    let ast::Command::Simple(simple) = command else { return false };
-    let before = simple.prefix.iter().flat_map(|prefix| prefix.0.iter());
-    let after = simple.suffix.iter().flat_map(|suffix| suffix.0.iter());
-    before.chain(after).any(|item| match item {
-        ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
-            let text = redirect.to_string();
-            let is_output = text.starts_with('>') || text.starts_with("1>") || text.starts_with("&>");
-            is_output && !text.contains(">&") && !text.contains("/dev/std") && !text.contains("/dev/tty")
+impl Surroundings {
+    /// Adds redirections, and the pipes before and after.
+    fn with<'a>(self, redirects: impl Iterator<Item = &'a ast::IoRedirect>, is_filter: bool, is_piped: bool) -> Self {
+        let mut all = Self { fed: self.fed || is_filter, captured: self.captured || is_piped, ..self };
+        for redirect in redirects {
+            all.fed |= reads_input(redirect);
+            all.captured |= writes_to_file(redirect);
         }
+        all
+    }
+}
+
+/// Whether no counter, time or input ends a loop, as far as its words show.
+fn is_endless(of: &ast::WhileOrUntilClauseCommand) -> bool {
+    let text = of.to_string();
+    let bounds = |word: &str| {
+        matches!(word, "-lt" | "-le" | "-gt" | "-ge" | "read" | "let" | "date" | "SECONDS" | "EPOCHSECONDS" | "shift")
+    };
+    !text.contains("((") && !text.split(|c: char| !(c.is_alphanumeric() || c == '-')).any(bounds)
+}
+
+/// The redirections of a simple command.
+fn redirects_of(command: &ast::Command) -> impl Iterator<Item = &ast::IoRedirect> {
+    items_of(command).filter_map(|item| match item {
+        ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => Some(redirect),
         ast::CommandPrefixOrSuffixItem::Word(_)
         | ast::CommandPrefixOrSuffixItem::AssignmentWord(..)
-        | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => false,
+        | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => None,
     })
+}
+
+/// The parts of a simple command before and after the name of its program.
+fn items_of(command: &ast::Command) -> impl Iterator<Item = &ast::CommandPrefixOrSuffixItem> {
+    let ast::Command::Simple(simple) = command else { return None.into_iter().flatten() };
+    let before = simple.prefix.iter().flat_map(|prefix| prefix.0.iter());
+    let after = simple.suffix.iter().flat_map(|suffix| suffix.0.iter());
+    Some(before.chain(after)).into_iter().flatten()
+}
+
+/// The variables that are set before the program of a simple command.
+fn assigned_in(command: &ast::Command) -> Vec<String> {
+    let ast::Command::Simple(simple) = command else { return Vec::new() };
+    let before = simple.prefix.iter().flat_map(|prefix| prefix.0.iter());
+    let assigned = before.filter_map(|item| match item {
+        ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => Some(unquoted(&word.value)),
+        ast::CommandPrefixOrSuffixItem::Word(_)
+        | ast::CommandPrefixOrSuffixItem::IoRedirect(_)
+        | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => None,
+    });
+    assigned.collect()
+}
+
+/// Whether a redirection replaces the standard input.
+fn reads_input(redirect: &ast::IoRedirect) -> bool {
+    let text = redirect.to_string();
+    text.starts_with('<') || text.starts_with("0<")
+}
+
+/// Whether a redirection sends the standard output to a file.
+fn writes_to_file(redirect: &ast::IoRedirect) -> bool {
+    let text = redirect.to_string();
+    let is_output = text.starts_with('>') || text.starts_with("1>") || text.starts_with("&>");
+    is_output && !text.contains(">&") && !text.contains("/dev/std") && !text.contains("/dev/tty")
 }
 
 /// Whether a stage of a pipe practically never fails.

@@ -3,7 +3,8 @@
 use super::CheckClass;
 
 /// The name of a program without its directory.
-pub(super) fn base(word: &str) -> &str {
+#[must_use]
+pub fn base(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).unwrap_or(name)
 }
@@ -24,7 +25,8 @@ pub(super) fn script_of<W: AsRef<str>>(words: &[W]) -> Option<&str> {
 }
 
 /// The words of the program that a command runs in the end: without `sudo`, `timeout 60`, `npx`, `uv run` and the like.
-fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
+#[must_use]
+pub fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
     let mut rest = words;
     for _ in 0..8 {
         let word = |at: usize| rest.get(at).map_or("", AsRef::as_ref);
@@ -75,6 +77,12 @@ fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
     rest
 }
 
+/// Whether a program before the one that a command runs in the end stops it after some time.
+pub(super) fn is_limited<W: AsRef<str>>(words: &[W]) -> bool {
+    let wrappers = words.len() - without_wrappers(words).len();
+    words.iter().take(wrappers).any(|word| matches!(base(word.as_ref()), "timeout" | "gtimeout"))
+}
+
 /// The place of the first word from `at` on that is no option, and no toolchain (`+nightly`); `valued` are options with
 /// a value of their own.
 fn past_options<W: AsRef<str>>(words: &[W], mut at: usize, valued: &[&str]) -> usize {
@@ -119,7 +127,8 @@ const VALUED: &[&str] = &[
 ];
 
 /// The first words after a program that are no options: its subcommands.
-fn subcommands<W: AsRef<str>>(words: &[W]) -> [&str; 2] {
+#[must_use]
+pub fn subcommands<W: AsRef<str>>(words: &[W]) -> [&str; 2] {
     let first = past_options(words, 1, VALUED);
     let second = past_options(words, first + 1, VALUED);
     [first, second].map(|at| words.get(at).map_or("", AsRef::as_ref))

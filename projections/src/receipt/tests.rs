@@ -566,3 +566,27 @@ proptest::proptest! {
         proptest::prop_assert_eq!(receipt.check(CheckClass::Tests).unwrap().verdict, CheckVerdict::Unknown);
     }
 }
+
+#[test]
+fn commands_of_a_line_have_the_surroundings_of_their_groups_and_shells() {
+    let around = |line: &str, name: &str| {
+        let commands = line::commands_of(line).unwrap();
+        commands.into_iter().find(|command| command.words[0] == name).unwrap().around
+    };
+    let none = line::Surroundings::default();
+    assert_eq!(around("cd a && b", "b"), none);
+    for line in ["a | b", "b < f", "b <<< x", "b <<E\nx\nE", "b <(a)", "a | { b; }", "(b) < f", "a | sh -c 'b'"] {
+        assert!(around(line, "b").fed, "{line}");
+    }
+    for line in ["b | c", "b > f", "b &> f", "(b; c) > f", "{ b; } | c", "bash -c 'b' > f"] {
+        assert!(around(line, "b").captured, "{line}");
+    }
+    assert_eq!(around("b 2>&1", "b"), none);
+    assert!(around("timeout 5 bash -c 'b'", "b").limited);
+    for line in ["while ! a; do b; done", "until a; do b; done", "while true; do a && break; b; done"] {
+        assert!(around(line, "b").endless, "{line}");
+    }
+    for line in ["while read x; do b; done", "while [ $i -lt 3 ]; do b; i=$((i+1)); done", "for x in 1 2; do b; done"] {
+        assert!(!around(line, "b").endless, "{line}");
+    }
+}
