@@ -163,9 +163,16 @@ impl Record<'_> {
     }
 
     fn without_check(&self, class: CheckClass) -> Verdict {
-        // These also happen on a server.
-        if matches!(class, CheckClass::Merge | CheckClass::Deploy) {
-            return Verdict::undecided("no command shows it");
+        let ran = |class| self.last(class).is_some();
+        // A server may do these after a push.
+        if matches!(class, CheckClass::Merge | CheckClass::Deploy) && ran(CheckClass::Push) {
+            return Verdict::undecided("the push may have caused it");
+        }
+        // `make check` may also lint.
+        if matches!(class, CheckClass::Build | CheckClass::Types | CheckClass::Lint)
+            && self.last(CheckClass::Tests).is_some_and(|check| receipt::runs_a_task(&check.command))
+        {
+            return Verdict::undecided("the task that ran the tests may include it");
         }
         if self.receipt.opaque || self.history.opaque {
             return Verdict::undecided("a program that ran may have done it without showing a result");
@@ -185,7 +192,9 @@ impl Record<'_> {
             CheckClass::Lint => "no linter ran in this session",
             CheckClass::Commit => "no `git commit` ran in this session",
             CheckClass::Push => "no `git push` ran in this session",
-            CheckClass::Format | CheckClass::Merge | CheckClass::Deploy | CheckClass::Install => "no command shows it",
+            CheckClass::Merge => "no command merged anything in this session",
+            CheckClass::Deploy => "no command deployed anything in this session",
+            CheckClass::Format | CheckClass::Install => "no command shows it",
         };
         Verdict { is: ClaimVerdict::Unsupported, why: why.to_owned(), event: None }
     }

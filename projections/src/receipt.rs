@@ -97,6 +97,11 @@ pub(crate) fn class_of_line(line: &str) -> Option<CheckClass> {
     }
 }
 
+/// Whether a command line runs a task of the project, which may consist of several checks.
+pub(crate) fn runs_a_task(command: &str) -> bool {
+    programs::roughly(command).any(|words| programs::runs_a_task(&words))
+}
+
 /// What the programs of a command line that are no checks may do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,6 +5,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for")]
 
 mod cases;
+mod gold;
 mod healthy;
 mod livelocks;
 mod properties;

@@ -46,10 +46,16 @@ struct Grammar {
     words: AhoCorasick,
     /// "0 failures", "without errors": good news in negative words.
     clean: Regex,
-    /// Words that make a sentence state nothing.
+    /// "still passes": good news.
+    still: Regex,
+    /// Separates the clauses of a sentence that state something each.
+    clause: Regex,
+    /// Words that make a clause state nothing.
     unsure: Regex,
     /// Words that disclose a gap.
     discloses: Regex,
+    /// "They were not run again": a gap about whatever was stated.
+    reruns: Regex,
     quoted: Regex,
     number: Regex,
     patterns: Vec<Pattern>,
@@ -65,6 +71,8 @@ const QUOTE: &str = "«quote»";
 const CLEAN: &str = "«clean»";
 /// Stands for the absence of type errors.
 const TYPES_CLEAN: &str = "types «clean»";
+/// Stands for the absence of warnings of a linter.
+const LINT_CLEAN: &str = "lint «clean»";
 
 /// Compiles a pattern. Its word boundaries are those of ASCII, which are much faster.
 fn regex(pattern: &str) -> Result<Regex, regex::Error> {
@@ -74,83 +82,102 @@ fn regex(pattern: &str) -> Result<Regex, regex::Error> {
 impl Grammar {
     fn new() -> Result<Self, Box<dyn std::error::Error>> {
         // What may stand between a subject and "pass".
-        let filler = r"(?:[\s,:–—✅✓✔()/\-]|\d[\d,]*|are|is|all|now|also|again|have|has|and|run|ran|in|of|the|project|suite|currently|completely|successfully|«clean»)*";
+        let filler = r"(?:[\s,:–—✅✓✔()/\-]|\d[\d,]*|are|is|all|now|also|again|have|has|and|run|ran|in|of|the|project|suite|currently|completely|successfully|they|it|too|for|which|both|existing|them|doctests|integration|unit|tests|shows?|reports?|«clean»|«code»)*";
         let passes = r"(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|succeeding)\b";
-        let good =
-            r"(?:pass(?:es|ed|ing)?\b|clean(?:ly)?\b|green\b|succeed(?:s|ed)?\b|successful(?:ly)?\b|«clean»|✅|✓|✔)";
+        let good = r"(?:pass(?:es|ed|ing)?\b|clean(?:ly)?\b|green\b|succeed(?:s|ed)?\b|successful(?:ly)?\b|happy\b|satisfied\b|quiet\b|silent\b|fine\b|goes? through\b|went through\b|works\b|«clean»|✅|✓|✔)";
+        // What a tool does before it is good: "reports no problems".
+        let tool = r"(?:\s+(?:is|are|now|also|all|checks?|has|reports?|runs?|shows?|finds?|found|gives?|prints?|comes back|came back|ended|completes?|completed|exits?|finished))*\s*[:–—]?\s*";
         // Who did it, or nothing: the sentence begins with the verb.
-        let by_agent = r"(?:^|[,;:–—✅✓✔]\s*|\b(?:i(?:['’]ve)?|we(?:['’]ve)?|and|then|changes?|everything|work|it|fix|fixes|all|files|code|commits?|branch)\s+)(?:(?:have|has|are|is|was|were|been|now|also|all|both|successfully)\s+)*";
+        let by_agent = r"(?:^|[,;:–—✅✓✔]\s*|\b(?:i(?:['’]ve)?|we(?:['’]ve)?|and|then|changes?|everything|work|it|fix|fixes|all|files|code|commits?|branch)\s+)(?:(?:have|has|are|is|was|were|been|now|also|all|both|just|successfully)\s+)*";
+        let was = r"\b(?:is|are|has been|have been|was|were|got)\s+(?:(?:now|also|all|both)\s+)*";
+        let end = r"(?:$|[,.;:–—()✅✓✔]|and\b";
         let pattern = |about, states: String, mentions: &str| -> Result<Pattern, regex::Error> {
             Ok(Pattern { about, states: regex(&states)?, mentions: regex(mentions)? })
         };
         Ok(Self {
             words: AhoCorasick::builder().ascii_case_insensitive(true).build([
-                "pass", "green", "succe", "clean", "✅", "✓", "✔", "no type error", "compil", "builds", "commit", "pushed", "merged",
-                "deployed", "published", "done", "complete", "finished", "checked off", "no lint", "no warn",
+                "pass", "green", "succe", "clean", "✅", "✓", "✔", "type", "compil", "build", "commit", "pushed",
+                "merged", "deployed", "published", "done", "complete", "finished", "checked off", "lint", "clippy", "ruff",
+                "0 fail", "no fail", "zero fail", "no error", "0 error", "mypy", "tsc",
             ])?,
-            clean: regex(r"\b(?:(?:with|and)\s+)?(?:0|zero|no|without(?:\s+any)?)\s+(?:(?:test|type|lint|new|compile|compilation|build)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|regressions?|problems?)\b(?:\s*(?:,|or|and)\s*(?:(?:0|zero|no)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|skipped|ignored)\b)*")?,
-            unsure: regex(r"(?:n't|n’t|'ll|’ll|\?$)|\b(?:not|no|never|without|neither|nor|none|should|would|could|can|cannot|may|might|must|will|shall|if|when|whenever|once|until|unless|before|assuming|provided|expect(?:s|ed)?|ensur(?:e|es|ed|ing)|make sure|makes sure|verif(?:y|ies)|confirm that|so that|in order to|needs?|needed|want(?:s|ed)?|please|let me|let's|let us|let’s|going to|plan(?:s|ned)?|next|later|try|tries|trying|attempt(?:s|ed|ing)?|probably|likely|presumably|apparently|seems?|appears?|hopefully|believe|think|suspect|assume|except|other than|apart from|aside from|but|however|although|though|still|yet|fail(?:s|ed|ing|ures?)?|errors?|broken|flaky|skip(?:s|ped)?|partial(?:ly)?|some|most|almost|mostly|many|only|previous(?:ly)?|earlier|last time|already|had|used to|your|their|his|upstream|ci|pipeline|actions|workflow|example|instance|such as|unverified|claims?|claimed|says?|said|reports?|reported|pre-existing|baseline|ready to|to (?:run|commit|push|merge|deploy|build|test|make|get|have|keep)|make|makes|keep|keeps|get|gets|wait|waits|waiting|remaining|todo|pending|subagent|sub-agent|helper|agent)\b")?,
-            discloses: regex(r"(?:n't|n’t)|\b(?:not|never|unable|cannot|without|no longer|fail(?:s|ed|ing|ures?)?|skip(?:s|ped|ping)?|earlier|previous(?:ly)?|pre-existing|before|still|yet|hooks?|manual(?:ly)?|flaky|timed out|timeout|broken|blocked|bypass(?:ed)?|no-verify|last run|rerun|re-run|later|pending|remaining|outstanding|unrelated|only|partial(?:ly)?|assum(?:e|ed|ing)|should|would|you (?:can|may|will|need))\b")?,
+            clean: regex(
+                r"\bnone\s+failed\b|\b(?:(?:with|and)\s+)?(?:0|zero|no|without(?:\s+any)?)\s+(?:(?:test|type|typescript|mypy|lint|clippy|eslint|new|compile|compilation|build|remaining)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|regressions?|problems?|complaints?|violations?|offenses?|diagnostics|findings)\b(?:\s*(?:,|or|and)\s*(?:(?:0|zero|no)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|skipped|ignored)\b)*",
+            )?,
+            still: regex(r"\bstill\s+(pass|compil|build|green|clean|succe|type)")?,
+            clause: regex(r"\s[–—]\s|;\s+|,\s+so\s+|,\s+with\s+|,?\s+and\s+(?:we|you)\s+")?,
+            unsure: regex(
+                r"(?:n't|n’t|'ll|’ll|\?$)|\b(?:not|no|never|without|neither|nor|none|nothing|nobody|should|would|could|can|cannot|may|might|must|will|shall|if|when|whenever|once|until|unless|before|assuming|provided|expect(?:s|ed)?|ensur(?:e|es|ed|ing)|make sure|makes sure|verif(?:y|ies)|confirm that|so that|in order to|needs?|needed|want(?:s|ed)?|please|let me|let's|let us|let’s|going to|plan(?:s|ned)?|next|later|try|tries|trying|attempt(?:s|ed|ing)?|probably|likely|presumably|apparently|according|seems?|appears?|hopefully|believe|think|suspect|assume|except|other|apart from|aside from|but|however|although|though|still|yet|fail(?:s|ed|ing|ures?)?|errors?|broken|flaky|skip(?:s|ped)?|partial(?:ly)?|some|most|almost|mostly|many|only|rest|previous(?:ly)?|earlier|last time|already|had|used to|your|their|his|upstream|ci|pipeline|actions|workflow|example|instance|such as|unverified|claims?|claimed|says?|said|reports? that|reported|pre-existing|baseline|ready to|to (?:run|commit|push|merge|deploy|build|test|make|get|have|keep)|make|makes|keep|keeps|get|gets|wait|waits|waiting|remaining|todo|pending|subagent|sub-agent|helper|agent)\b",
+            )?,
+            discloses: regex(
+                r"(?:n't|n’t|\bnot|\bnever|\bunable to|\bcannot)\b.{0,30}\b(?:re-?run|re-?ran|run|ran|running|test(?:ed)?|verif(?:y|ied)|check(?:ed)?|commit(?:ted)?|push(?:ed)?|build|built|compiled?|deploy(?:ed)?|merged?|pass(?:es|ed)?|since)\b|\b(?:still|now|which|tests?|specs?|one|two|three|\d+|hook|commit|push|build|lint|check)\s+(?:\w+\s+)?(?:fail(?:s|ed|ing)?|broken|red)\b|\b(?:flaky|timed out|bypass(?:ed|ing)?|no-verify|skipp(?:ed|ing)|before (?:the|my|that|this)\b.{0,30}\b(?:edit|change|rename|fix|refactor|commit|step)|since the (?:last|final|latest)|predates?|(?:earlier|previous|last) (?:test )?run|pre-existing|not yet)\b",
+            )?,
+            reruns: regex(
+                r"(?:n't|n’t|\bnot|\bnever)\b.{0,40}\b(?:re-?run|rerun|re-?ran|run again|run since|tested since|re-?tested|re-?checked|re-?verified|not since)\b|\bnot since\b",
+            )?,
             quoted: regex(r#""[^"\n]{1,200}"|“[^”\n]{1,200}”|‘[^’\n]{2,200}’"#)?,
-            number: regex(r"\b(\d[\d,]{0,8})(?:\s*/\s*\d[\d,]{0,8}|\s+(?:out\s+)?of\s+\d[\d,]{0,8})?\s+(?:[a-z-]+\s+){0,2}(?:tests?|specs?|examples|passed|passing|pass)\b")?,
+            number: regex(
+                r"\b(\d[\d,]{0,8})(?:\s*/\s*\d[\d,]{0,8}|\s+(?:out\s+)?of\s+\d[\d,]{0,8})?\s+(?:[a-z-]+\s+){0,2}(?:tests?|specs?|examples|passed|passing|pass)\b",
+            )?,
             patterns: vec![
                 pattern(
                     ClaimSubject::Tests,
                     format!(
-                        r"\b(?:tests|test suite|test cases|specs|suite)\b{filler}\b{passes}|\b\d[\d,]*\s*(?:/\s*\d[\d,]*\s*)?(?:tests\s+)?(?:passed|passing|pass)\b|\b(?:passed|passing)\s+(?:all\s+)?\d[\d,]*\s+tests\b|«tests»\s*(?:now\s+|also\s+|is\s+|:\s*)*{good}|\btests?\s*:?\s*[✅✓✔]|[✅✓✔]\s*(?:all\s+)?tests\s*$|\btests\s*:?\s*«clean»"
+                        r"\b(?:tests|test suite|test cases|specs|suite|(?:every|each|the|regression)\s+(?:(?:[\w-]+)\s+)?(?:test|spec)|vitest|jest|mocha|pytest|rspec|phpunit|ctest|nextest|ava|bats|minitest|exunit)\b{filler}{passes}|\b\d[\d,]*\s*(?:/\s*\d[\d,]*\s*)?(?:tests\s+)?(?:passed|passing|pass)\b|\b(?:passed|passing)\s+(?:all\s+)?\d[\d,]*\s+tests\b|\b\d[\d,]*\s+(?:tests|examples|specs|scenarios)\s*,?\s*«clean»|\beverything(?:['’]s|\s+is)\s+green\b|«tests»{tool}{good}|\btests?\s*:?\s*[✅✓✔]|[✅✓✔]\s*(?:all\s+)?tests\s*$|\btests\s*:?\s*«clean»"
                     ),
                     r"\b(?:tests?|specs?|suite|passing|passed)\b|«tests»",
                 )?,
                 pattern(
                     ClaimSubject::Build,
                     format!(
-                        r"\b(?:project|code|crate|workspace|app|application|everything|it)\s+(?:now\s+|also\s+)*(?:builds|compiles|compiled)\b(?:\s+(?:cleanly|successfully|fine|and\b.*|in\b.*))?\s*(?:«clean»)?|\b(?:build|compilation)\b{filler}{good}|\bcompiles\s+(?:cleanly|successfully|«clean»)|«build»\s*(?:now\s+|also\s+|is\s+|:\s*)*{good}"
+                        r"\b(?:project|code|crate|workspace|app|application|everything|it|solution|package|site|examples|image|bundle|frontend|backend|server|client|library)\s+(?:now\s+|also\s+|all\s+)*(?:builds?|compiles?|compiled)\b(?:\s+(?:cleanly|successfully|fine|and\b.*|in\b.*))?\s*(?:«clean»)?|\b(?:build|compilation)\b{filler}{good}|\bcompiles\s+(?:cleanly|successfully|«clean»)|\bthe\s+(?:[\w.«»-]+\s+){{1,2}}(?:builds|compiles)\s*(?:$|[.,;])|\bbuilds\s+go\s+through\b|«build»{tool}{good}"
                     ),
                     r"\b(?:builds?|built|compil\w*)\b|«build»",
                 )?,
                 pattern(
                     ClaimSubject::Types,
                     format!(
-                        r"\b(?:type[ -]?check(?:s|ing|er)?|types)\b{filler}{good}|\b(?:project|code|everything)\s+type-?checks\b|«types»\s*(?:now\s+|also\s+|is\s+|:\s*)*{good}"
+                        r"\b(?:type[ -]?check(?:s|ing|er)?|types|mypy|tsc|pyright|dialyzer|sorbet)\b(?:\s+--\w+)?{tool}{good}|\b(?:project|code|everything|it)\s+(?:now\s+)?type-?checks\b|«types»{tool}{good}"
                     ),
-                    r"\b(?:type[ -]?check\w*|types|typing)\b|«types»",
+                    r"\b(?:type[ -]?check\w*|types|typing|mypy|tsc)\b|«types»",
                 )?,
                 pattern(
                     ClaimSubject::Lint,
                     format!(
-                        r"\b(?:lint(?:er|ing|ers)?|clippy|eslint|rubocop|credo|ruff)\b(?:\s+checks?)?(?:\s+(?:is|are|now|also|all|reports?|runs?|shows?))*\s*:?\s*{good}|«lint»\s*(?:now\s+|also\s+|is\s+|:\s*)*{good}"
+                        r"\b(?:lint(?:er|ing|ers)?|clippy|eslint|rubocop|credo|ruff|golangci-lint|flake8|pylint)\b{tool}{good}|\blints\s+clean\b|«lint»{tool}{good}"
                     ),
                     r"\b(?:lint\w*|clippy|eslint|rubocop|credo|ruff)\b|«lint»",
                 )?,
                 pattern(
                     ClaimSubject::Commit,
                     format!(
-                        r"{by_agent}committed\b\s*(?:$|[,.;:–—()✅✓✔«]|(?:and|as|in|on|with|it|them|the|all|everything|changes|successfully|locally|under)\b|to\s+(?:the\s+)?(?:main|master|git|branch|repo|repository|«code»))|\b(?:created|made)\s+(?:a|the|one)\s+commit\b|\bcommit\s+«code»\s+(?:created|made)\b"
+                        r"(?:{by_agent}|{was})committed\b\s*{end}|«|(?:as|in|on|with|it|them|the|all|everything|changes|successfully|locally|under)\b|to\s+(?:the\s+)?(?:main|master|git|branch|repo|repository|«code»))|\b(?:created|made)\s+(?:a|the|one)\s+commit\b|\bcommit\s+«code»\s+(?:created|made)\b"
                     ),
                     r"\b(?:commit(?:s|ted|ting)?|uncommitted)\b",
                 )?,
                 pattern(
                     ClaimSubject::Push,
                     format!(
-                        r"{by_agent}pushed\b(?:\s+(?:it|them|everything|all|the|both|changes|commits?|branch|successfully))*\s*(?:$|[,.;:–—()✅✓✔]|and\b|to\s+(?:the\s+)?(?:origin|remote|github|gitlab|main|master|branch|repo|repository|«code»))"
+                        r"(?:{by_agent}|{was})(?:force-)?pushed\b(?:\s+(?:it|them|everything|all|the|both|changes|commits?|branch|successfully|«code»))*\s*{end}|with\b|to\s+(?:the\s+)?(?:origin|remote|github|gitlab|main|master|branch|repo|repository|«code»))"
                     ),
                     r"\b(?:push(?:ed|es|ing)?|unpushed)\b",
                 )?,
                 pattern(
                     ClaimSubject::Merge,
                     format!(
-                        r"{by_agent}merged\b(?:\s+(?:it|the|this|pr|pull|request|branch|«code»|successfully|#\d+))*\s*(?:$|[,.;:–—()✅✓✔]|and\b|(?:in)?to\s+(?:main|master|develop|«code»))|\b(?:pr|pull request)\s+(?:«code»\s+|#\d+\s+)?(?:is\s+|was\s+|has been\s+)?merged\b"
+                        r"{by_agent}(?:squash-|rebase-)?merged\b(?:\s+(?:it|the|this|pr|pull|request|branch|«code»|successfully|#?\d+))*\s*{end}|(?:in)?to\s+(?:main|master|develop|«code»))|{was}(?:squash-|rebase-)?merged\s+into\s+(?:main|master|develop|trunk)\b|(?:\b(?:pr|pull request)\s+(?:«code»\s+|#?\d+\s+)?|#\d+\s+)(?:is\s+|was\s+|has been\s+|now\s+)*(?:squash-|rebase-)?merged\b"
                     ),
                     r"\bmerg(?:e|es|ed|ing)\b",
                 )?,
                 pattern(
                     ClaimSubject::Deploy,
-                    format!(r"{by_agent}(?:deployed|published)\b(?:\s+(?:it|the|app|site|successfully|«code»))*\s*(?:$|[,.;:–—()✅✓✔]|and\b|to\s+(?:production|staging|prod|npm|pypi|crates\.io|«code»))"),
+                    format!(
+                        r"{by_agent}(?:deployed|published)\b(?:\s+(?:it|the|app|site|version|successfully|«code»|v?\d[\d.]*))*\s*{end}|to\s+(?:production|staging|prod|npm|pypi|crates\.io|«code»))|{was}(?:re)?(?:deployed|published)\b"
+                    ),
                     r"\b(?:deploy\w*|publish\w*)\b",
                 )?,
                 pattern(
                     ClaimSubject::Todo,
-                    r"\ball\s+(?:of\s+)?(?:the\s+)?(?:\d+\s+)?(?:todos?|to-dos?|to-do items|todo items|tasks|items|steps)\b(?:\s+(?:on|in|of)\s+the\s+(?:list|plan))?(?:\s+(?:are|have|been|were|now))*\s*(?:done|completed?|finished|checked off)\b".to_owned(),
+                    r"\b(?:all|every|both)\s+(?:of\s+)?(?:the\s+)?(?:(?:\d+|two|three|four|five|six|seven|eight|nine|ten)\s+)?(?:todos?|to-dos?|to-do items|todo items|tasks?|items?|steps?)\b(?:\s+(?:on|in|of)\s+(?:the|my)\s+(?:to-do\s+|todo\s+)?(?:list|plan))?(?:\s+(?:is|are|has|have|been|were|now))*\s*(?:done|completed?|finished|checked off|ticked off)\b".to_owned(),
                     r"\b(?:todos?|to-dos?|tasks|items|steps)\b",
                 )?,
             ],
@@ -162,17 +189,17 @@ impl Grammar {
         let sentences = sentences(text);
         for sentence in sentences.iter().filter(|sentence| self.words.is_match(sentence.as_str())) {
             let plain = self.plain(sentence);
-            if self.unsure.is_match(&plain) {
-                continue;
-            }
-            for pattern in self.patterns.iter().filter(|pattern| pattern.states.is_match(&plain)) {
-                let tests = (pattern.about == ClaimSubject::Tests).then(|| self.number_of(&plain)).flatten();
-                let statement = Statement { about: pattern.about, tests, sentence: without_markup(sentence, None) };
-                match found.made.iter_mut().find(|made| made.about == pattern.about) {
-                    // Of several statements, the first that names a number counts.
-                    Some(made) if made.tests.is_none() && tests.is_some() => *made = statement,
-                    Some(_) => {}
-                    None => found.made.push(statement),
+            for clause in self.clause.split(&plain).filter(|clause| !self.unsure.is_match(clause)) {
+                for pattern in self.patterns.iter().filter(|pattern| pattern.states.is_match(clause)) {
+                    let tests = (pattern.about == ClaimSubject::Tests).then(|| self.number_of(clause)).flatten();
+                    let sentence = without_markup(sentence, None);
+                    let statement = Statement { about: pattern.about, tests, sentence };
+                    match found.made.iter_mut().find(|made| made.about == pattern.about) {
+                        // Of several statements, the first that names a number counts.
+                        Some(made) if made.tests.is_none() && tests.is_some() => *made = statement,
+                        Some(_) => {}
+                        None => found.made.push(statement),
+                    }
                 }
             }
         }
@@ -189,17 +216,20 @@ impl Grammar {
     /// Whether a sentence discloses a gap about the subject of a pattern.
     fn discloses(&self, sentence: &str, pattern: &Pattern) -> bool {
         let plain = self.plain(sentence);
-        pattern.mentions.is_match(&plain)
-            && self.discloses.is_match(&plain)
-            && (self.unsure.is_match(&plain) || !pattern.states.is_match(&plain))
+        self.reruns.is_match(&plain) || pattern.mentions.is_match(&plain) && self.discloses.is_match(&plain)
     }
 
     /// A sentence in lower case, with marks for code, quotations and good news in negative words.
     fn plain(&self, sentence: &str) -> String {
         let plain = without_markup(sentence, Some(self)).to_lowercase();
         let plain = self.quoted.replace_all(&plain, QUOTE);
-        let is_clean = |found: &Captures<'_>| if found[0].contains(" type ") { TYPES_CLEAN } else { CLEAN };
-        self.clean.replace_all(&plain, is_clean).into_owned()
+        let is_clean = |found: &Captures<'_>| match &found[0] {
+            found if [" type", "mypy"].iter().any(|word| found.contains(word)) => TYPES_CLEAN,
+            found if ["lint", "clippy"].iter().any(|word| found.contains(word)) => LINT_CLEAN,
+            _ => CLEAN,
+        };
+        let plain = self.clean.replace_all(&plain, is_clean);
+        self.still.replace_all(&plain, "$1").into_owned()
     }
 
     fn number_of(&self, plain: &str) -> Option<u32> {
@@ -240,7 +270,8 @@ fn sentences(text: &str) -> Vec<String> {
             }
             (None, None) => {}
         }
-        if line.is_empty() || line.starts_with('>') || line.starts_with('$') {
+        let is_unchecked = line.trim_start_matches(['-', '*', '+', ' ']).starts_with("[ ]");
+        if line.is_empty() || line.starts_with(['>', '$']) || is_unchecked {
             continue;
         }
         let mut from = 0;

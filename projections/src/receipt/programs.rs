@@ -503,6 +503,37 @@ fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
 }
 
+/// Whether a command runs a task that the project defines.
+pub(super) fn runs_a_task<W: AsRef<str>>(words: &[W]) -> bool {
+    let words = without_wrappers(words);
+    let program = words.first().map_or("", |word| word.as_ref());
+    matches!(
+        base(program),
+        "make"
+            | "gmake"
+            | "just"
+            | "task"
+            | "mage"
+            | "invoke"
+            | "doit"
+            | "rake"
+            | "gradle"
+            | "gradlew"
+            | "mvn"
+            | "mvnw"
+            | "tox"
+            | "nox"
+            | "npm"
+            | "pnpm"
+            | "yarn"
+            | "bun"
+            | "nx"
+            | "turbo"
+            | "sh"
+            | "bash"
+    ) || program.contains('/')
+}
+
 /// Whether a program runs what its arguments or files of the project name.
 fn runs_what_it_is_told(program: &str) -> bool {
     program.starts_with("python")

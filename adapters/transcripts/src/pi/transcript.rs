@@ -6,10 +6,10 @@
 //!   when an entry is appended there: pi does not record it. Our own sessions do ([`LEAF_TYPE`]).
 //! - After an unreadable line, an entry follows an unknown one. That is not a step back.
 //! - Ids of entries are 8 hex digits and unique within one file only. Combined with its time, an entry is the same
-//! everywhere: a fork's file begins with copies that keep both. Entries older than the header are such copies and are
-//! attributed to the parent session, so that the order in which the files are read does not matter. Entries that are
-//! older even than the parent session were already copies in the parent's file. They are ignored, because the file they
-//! come from contains them.
+//!   everywhere: a fork's file begins with copies that keep both. Entries older than the header are such copies and are
+//!   attributed to the parent session, so that the order in which the files are read does not matter. Entries that are
+//!   older even than the parent session were already copies in the parent's file. They are ignored, because the file they
+//!   come from contains them.
 //! - Version 1 has no ids. When pi opens such a file it rewrites it with ids, and its entries are emitted again.
 //! - oh-my-pi's file begins with its title, in a line before the header that is overwritten in place.
 
