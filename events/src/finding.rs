@@ -60,6 +60,8 @@ names! {
         SharedQuota = "shared_quota" / 21,
         /// Several sessions wait for a person at the same time.
         SeveralBlocked = "several_blocked" / 22,
+        /// The agent did what the user forbade.
+        Boundary = "boundary" / 23,
     }
 }
 

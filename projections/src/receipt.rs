@@ -6,6 +6,7 @@
 
 mod line;
 mod programs;
+mod ran;
 mod summary;
 
 use std::borrow::Cow;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{failure::FinishedCall, shorten::one_line};
 use line::{ExitMeans, LineCommand};
+pub use ran::{ShellCommand, commands};
 use summary::TestSummary;
 
 /// Longest command kept, characters.
@@ -51,7 +53,8 @@ pub(crate) struct RunningCheck {
 
 /// The whole command of a call: from its input, as its title may be cut. Agents name the field differently, and some
 /// give the words of a shell call.
-pub(crate) fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<Cow<'a, str>> {
+#[must_use]
+pub fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<Cow<'a, str>> {
     #[derive(Deserialize)]
     struct Input<'b> {
         #[serde(borrow, alias = "cmd", alias = "CommandLine")]

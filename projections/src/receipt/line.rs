@@ -57,6 +57,8 @@ pub(super) struct LineCommand {
     pub(super) is_filter: bool,
     /// Whether its output goes to a file.
     pub(super) redirected: bool,
+    /// The files that its redirections write.
+    pub(super) writes: Vec<String>,
     /// Whether the next command of its chain runs only if it succeeded.
     pub(super) gates: bool,
     /// What the exit code of the line says about it.
@@ -92,6 +94,7 @@ fn single_command(line: &str) -> Option<LineCommand> {
         piped_into: Vec::new(),
         is_filter: false,
         redirected: false,
+        writes: Vec::new(),
         gates: true,
         exit: ExitMeans::Own,
         chain: 1,
@@ -107,6 +110,7 @@ pub(super) fn unparsed(line: &str) -> Vec<LineCommand> {
         is_filter: false,
         // Where its output went is not known.
         redirected: true,
+        writes: Vec::new(),
         gates: false,
         exit: ExitMeans::Nothing,
         chain,
@@ -285,9 +289,19 @@ impl LineReader {
         }
         if !words.is_empty() && self.found.len() < COMMANDS {
             let PipePlace { piped_into, is_filter, gates } = place;
-            let redirected = writes_to_file(command);
+            let (redirected, writes) = (writes_to_file(command), written_files(command));
             let (chain, background) = (self.chains, self.background);
-            self.found.push(LineCommand { words, piped_into, is_filter, redirected, gates, exit, chain, background });
+            self.found.push(LineCommand {
+                words,
+                piped_into,
+                is_filter,
+                redirected,
+                writes,
+                gates,
+                exit,
+                chain,
+                background,
+            });
         }
     }
 }
@@ -314,6 +328,25 @@ fn writes_to_file(command: &ast::Command) -> bool {
         | ast::CommandPrefixOrSuffixItem::AssignmentWord(..)
         | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => false,
     })
+}
+
+/// The files that the redirections of a simple command write.
+fn written_files(command: &ast::Command) -> Vec<String> {
+    use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect};
+    let ast::Command::Simple(simple) = command else { return Vec::new() };
+    let before = simple.prefix.iter().flat_map(|prefix| prefix.0.iter());
+    let after = simple.suffix.iter().flat_map(|suffix| suffix.0.iter());
+    let file = |item: &ast::CommandPrefixOrSuffixItem| match item {
+        ast::CommandPrefixOrSuffixItem::IoRedirect(
+            IoRedirect::File(_, Kind::Write | Kind::Append | Kind::Clobber, Target::Filename(word))
+            | IoRedirect::OutputAndError(word, _),
+        ) => Some(unquoted(&word.value)),
+        ast::CommandPrefixOrSuffixItem::IoRedirect(_)
+        | ast::CommandPrefixOrSuffixItem::Word(_)
+        | ast::CommandPrefixOrSuffixItem::AssignmentWord(..)
+        | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => None,
+    };
+    before.chain(after).filter_map(file).collect()
 }
 
 /// Whether a stage of a pipe practically never fails.

@@ -24,7 +24,7 @@ pub(super) fn script_of<W: AsRef<str>>(words: &[W]) -> Option<&str> {
 }
 
 /// The words of the program that a command runs in the end: without `sudo`, `timeout 60`, `npx`, `uv run` and the like.
-fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
+pub(super) fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
     let mut rest = words;
     for _ in 0..8 {
         let word = |at: usize| rest.get(at).map_or("", AsRef::as_ref);
