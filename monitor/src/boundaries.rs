@@ -106,6 +106,9 @@ impl Boundaries {
                 self.open.retain(|boundary| boundary.event != event || !last.contains(&boundary.number));
             }
             let forbidden = grammar::prohibitions(sentence);
+            if forbidden.is_empty() && self.open.is_empty() {
+                continue;
+            }
             let mut allowed = permissions(sentence, sentences.len() == 1);
             allowed.verbs.retain(|(verb, _)| !forbidden.iter().any(|act| act.verb() == *verb));
             if forbidden.iter().any(|act| act.verb() == Verb::Change) {

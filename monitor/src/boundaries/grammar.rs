@@ -12,6 +12,11 @@ use super::{
 /// Maximum number of prohibitions of one sentence.
 const ACTS: usize = 12;
 
+/// Words of which every prohibition has one; most sentences are not parsed because of this.
+const MAY_FORBID: &str = "\
+    not|don't|dont|never|mustn't|shouldn't|no|without|stop|hold|refrain|ask|wait|check|let|confirm|consult|get|only|leave|\
+    keep|hands|stay|read-only|readonly|read";
+
 /// What begins a prohibition and is followed by a verb.
 const FORBIDS: &str = "\
     do not|don't|dont|never|never ever|you must not|you mustn't|you must never|you should not|you shouldn't|\
@@ -479,10 +484,11 @@ fn act_of_command(command: &str) -> Option<Act> {
 
 /// What a sentence forbids.
 pub(super) fn prohibitions(sentence: &Sentence) -> Vec<Act> {
-    if sentence.is_question {
+    let tokens = &sentence.tokens;
+    let may_forbid = |token: &Token| matches!(token, Token::Word(word, _) if lists(MAY_FORBID, word));
+    if sentence.is_question || !tokens.iter().any(may_forbid) {
         return Vec::new();
     }
-    let tokens = &sentence.tokens;
     if is_read_only(tokens) {
         return vec![Act::Change(Files::All)];
     }
