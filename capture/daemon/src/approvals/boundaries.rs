@@ -3,9 +3,12 @@
 //! The prompts are read from the store for each request, so a restart of the server loses no boundary. A boundary can
 //! only deny: without one, and if it is uncertain whether a request breaks one, the request is decided as before.
 
+use std::sync::PoisonError;
+
 use api::approvals::BoundaryView;
 use events::{ApprovalKind, ApprovalState, Kind};
 use home::config::BoundaryMode;
+use live_view::Refusal;
 use monitor::{Boundaries, BoundaryRequest};
 use projections::Approval;
 use store::{ReadError, Reader};
@@ -44,7 +47,23 @@ pub(super) fn broken_by(reader: &Reader, approval: &Approval) -> Result<Option<B
 impl ApprovalBroker {
     /// Applies a changed setting.
     pub fn configure(&self, boundaries: BoundaryMode) {
-        *self.shared.boundaries.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = boundaries;
+        *self.shared.boundaries.lock().unwrap_or_else(PoisonError::into_inner) = boundaries;
+    }
+
+    /// The denial of a request by a boundary, if boundaries deny.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) async fn denied_by_boundary(
+        &self,
+        approval: &Approval,
+    ) -> Result<Option<(Judged, BoundaryView)>, Refusal> {
+        if self.shared.boundary_mode() == BoundaryMode::Show {
+            return Ok(None);
+        }
+        let (shared, approval) = (self.shared.clone(), approval.clone());
+        let denied = self.shared.judging.run(move || shared.denied_by_boundary(&approval)).await?;
+        denied.map_err(|error| Refusal::Failed(error.to_string()))
     }
 
     /// The boundary that a pending request breaks, to show it.
@@ -64,10 +83,13 @@ impl ApprovalBroker {
 }
 
 impl BrokerState {
+    fn boundary_mode(&self) -> BoundaryMode {
+        *self.boundaries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The denial of a request by a boundary, if boundaries deny.
     pub(super) fn denied_by_boundary(&self, approval: &Approval) -> Result<Option<(Judged, BoundaryView)>, ReadError> {
-        let mode = *self.boundaries.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if mode == BoundaryMode::Show {
+        if self.boundary_mode() == BoundaryMode::Show {
             return Ok(None);
         }
         let broken = broken_by(&self.reader, approval)?;

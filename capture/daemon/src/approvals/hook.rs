@@ -120,9 +120,7 @@ impl ApprovalBroker {
             ..ApprovalResolved::default()
         };
         // First, because it can only deny.
-        let (shared, asked) = (self.shared.clone(), approval.clone());
-        let denied = self.shared.judging.run(move || shared.denied_by_boundary(&asked)).await?;
-        if let Some((judged, boundary)) = denied.map_err(|error| Refusal::Failed(error.to_string()))? {
+        if let Some((judged, boundary)) = self.denied_by_boundary(approval).await? {
             let answer = denial_by_boundary(&judged);
             if !is_expressible(approval, &answer) {
                 self.left_by_policy(approval, Judged { allow: None, ..judged }).await;
@@ -212,14 +210,14 @@ impl ApprovalBroker {
         if self.shared.stopping.is_cancelled() {
             return None;
         }
-        let (answer, evidence) = match boundary {
-            Some(boundary) => (denial_by_boundary(&judged), json!({ "boundary": boundary })),
-            None => (denial_by(&judged.rule, &judged.reason), json!({})),
+        let answer = match boundary {
+            Some(_) => denial_by_boundary(&judged),
+            None => denial_by(&judged.rule, &judged.reason),
         };
-        let mut evidence = evidence;
-        evidence["rule"] = json!(judged.rule);
-        evidence["reason"] = json!(judged.reason);
-        evidence["answer"] = json!(answer);
+        let mut evidence = json!({ "rule": judged.rule, "reason": judged.reason, "answer": answer });
+        if let Some(boundary) = boundary {
+            evidence["boundary"] = json!(boundary);
+        }
         let recorded = self.record(AuditKind::Forbidden, &approval, evidence).await;
         recorded.await.ok().map(|()| answer)
     }

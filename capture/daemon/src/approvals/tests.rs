@@ -939,7 +939,7 @@ fn a_boundary_denies_only_if_the_user_sets_it_and_never_allows() {
     // The words of `ByName` decide: a prompt about them forbids the same command under each of its verdicts.
     let prompts: [&[&str]; 4] = [
         &[],
-        &["Never run `ok go`, never run `no go` and never run `ask go`.", "why"],
+        &["If it is late, don't run `ok go`. If it is early, don't run `no go` or `ask go`."],
         &["Don't run `ok go`. Don't run `no go`. Don't run `ask go`.", "now run `ok go`, run `no go` and run `ask go`"],
         &["Don't run `ok go`. Don't run `no go`. Don't run `ask go`."],
     ];
