@@ -455,6 +455,19 @@ mod tests {
     }
 
     #[test]
+    fn a_request_shows_what_the_user_forbade() {
+        let (at, event) = (Timestamp::from_millisecond(0), EventId::from_bits(2));
+        let boundary = Some(BoundaryView { said: "don't make\u{1b}[2J".into(), at, event });
+        let view = ApprovalView { boundary, ..pending(1, "no hook waits") };
+        let time = &style::local(at)[11..16];
+        let said = format!("you said at {time}: don't make");
+        let whole = whole(&view);
+        assert!(whole.contains(&said) && !whole.contains('\u{1b}'), "{whole}");
+        let rows = rows(&ApprovalPage { as_of: 0, approvals: vec![view], next_cursor: None }, false);
+        assert!(rows.contains(&said), "{rows}");
+    }
+
+    #[test]
     fn a_reason_shared_by_requests_is_printed_once() {
         let page = |approvals| ApprovalPage { as_of: 0, approvals, next_cursor: None };
         let one = rows(&page(vec![pending(1, "no hook waits")]), false);
