@@ -60,6 +60,11 @@ const ASKS: &str = "\
     let me check it|let me look|let me look at it|let me have a look|let me take a look|let me approve|\
     let me approve it|wait for an ok from me";
 
+/// Words that may precede the name of a file.
+const BEFORE_FILE: &str = "\
+    the|any|my|our|your|file|files|anything|\
+    everything|in|under|inside|within|below|of|directory|folder|code|any files|path|at";
+
 /// Names of files without an extension.
 const FILE_NAMES: &str = "\
     makefile|dockerfile|license|readme|gemfile|rakefile|procfile|justfile|changelog|jenkinsfile|vagrantfile|\
@@ -139,8 +144,9 @@ impl Reader<'_> {
         if is("push", "pushing", "pushes|push", &word) {
             self.at += 1;
             self.object("commit|commits|branch|branches|code|work");
-            let to = self.to()?;
-            return Some(self.acts(starts, Act::Push(to)));
+            let targets = self.targets()?;
+            let is_bare = self.at - starts == 1;
+            return Some(Acts { acts: targets.into_iter().map(Act::Push).collect(), is_bare });
         }
         if is("commit", "committing", "commits|commit", &word) {
             self.at += 1;
@@ -148,8 +154,9 @@ impl Reader<'_> {
                 return Some(self.acts(starts, Act::Amend));
             }
             self.object("code|work");
-            let to = self.to()?;
-            return Some(self.acts(starts, Act::Commit(to)));
+            let targets = self.targets()?;
+            let is_bare = self.at - starts == 1;
+            return Some(Acts { acts: targets.into_iter().map(Act::Commit).collect(), is_bare });
         }
         if is("amend", "amending", "amends", &word) {
             self.at += 1;
@@ -165,16 +172,15 @@ impl Reader<'_> {
             self.at += 1;
             let object = self.at;
             self.object("branch|branches|pr|prs|mr|mrs|pull|request|requests");
-            let names_request = (object..self.at).any(|at| {
-                matches!(&self.tokens[at], Token::Word(word, _) if matches!(word.as_str(), "pr" | "prs" | "mr" | "mrs" | "request" | "requests"))
-            });
+            let names_request = self.has_said(object, "pr|prs|mr|mrs|request|requests");
             return Some(self.acts(starts, if names_request { Act::MergeRequest } else { Act::Merge }));
         }
         if is("deploy", "deploying", "deploys|deployments|deployment|deploy", &word) {
             self.at += 1;
             self.object("app|site|code|version");
-            let to = self.to()?;
-            return Some(self.acts(starts, Act::Deploy(to)));
+            let targets = self.targets()?;
+            let is_bare = self.at - starts == 1;
+            return Some(Acts { acts: targets.into_iter().map(Act::Deploy).collect(), is_bare });
         }
         if is("publish", "publishing", "", &word) || is("release", "releasing", "releases", &word) {
             self.at += 1;
@@ -268,10 +274,11 @@ impl Reader<'_> {
             return Some(self.acts(starts, Act::OpenRequest));
         }
         if self.eat("commits|commit") {
-            let to = self.to()?;
-            return Some(self.acts(starts, Act::Commit(to)));
+            let targets = self.targets()?;
+            let is_bare = self.at - starts == 1;
+            return Some(Acts { acts: targets.into_iter().map(Act::Commit).collect(), is_bare });
         }
-        let says_files = self.tokens[starts..self.at].iter().any(|token| matches!(token, Token::Word(word, _) if matches!(word.as_str(), "file" | "code" | "make" | "making")));
+        let says_files = self.has_said(starts, "file|code|make|making");
         if self.eat("changes|edits|modifications") {
             if self.eat("to|in|inside|under|within") {
                 let files = self.files("any files|any file|files|the code|the files")?;
@@ -292,7 +299,7 @@ impl Reader<'_> {
             return is_name.then(|| Acts::bare(Act::Install(Packages::Named(name))));
         }
         let is_new = self.eat_all("any|a|new|further|more|additional|extra|other|npm|system|third-party|the") > 0
-            && self.tokens[starts..self.at].iter().any(|token| matches!(token, Token::Word(word, _) if matches!(word.as_str(), "new" | "further" | "more" | "additional" | "extra")));
+            && self.has_said(starts, "new|further|more|additional|extra");
         let is_named =
             self.eat("anything|packages|package|dependencies|dependency|deps|libraries|software|tools|anything new");
         let is_last = self.is_at_end() || self.sign().is_some() || self.eat_ahead();
@@ -345,7 +352,7 @@ impl Reader<'_> {
     /// The name of a file or a directory.
     fn file(&mut self) -> Option<String> {
         self.attempt(|reader| {
-            reader.eat_all("the|any|my|our|your|file|files|anything|everything|in|under|inside|within|below|of|directory|folder|code|any files|path|at");
+            reader.eat_all(BEFORE_FILE);
             let raw = reader.raw()?.to_owned();
             let is_code = reader.is_code();
             reader.at += 1;

@@ -52,7 +52,7 @@ pub(super) fn permissions(sentence: &Sentence, is_whole_prompt: bool) -> Permiss
 
 /// The permissions in a part of a sentence.
 fn part(tokens: &[Token], found: &mut Permissions) {
-    let (mut is_negated, mut has_subject, mut changes) = (false, false, false);
+    let (mut is_negated, mut has_subject, mut changes, mut needs_no_word) = (false, false, false, false);
     let mut first = Reader { tokens, at: 0 };
     first.eat_all(FILLERS);
     let first = first.at;
@@ -65,12 +65,14 @@ fn part(tokens: &[Token], found: &mut Permissions) {
                 is_negated = true;
             }
             "forget" | "hesitate" | "longer" => is_negated = false,
+            // `you don't need to ask before pushing`
+            "ask" if is_negated => (is_negated, needs_no_word) = (false, true),
             "i" | "i'll" | "i'm" | "i'd" | "we" | "we'll" | "they" | "he" | "she" | "ci" => has_subject = true,
             "you" => has_subject = false,
             _ => {}
         }
         let previous = at.checked_sub(1).map(|at| Reader { tokens, at }.word().to_owned()).unwrap_or_default();
-        let is_allowed = at == first || lists(ALLOWS, previous.as_str());
+        let is_allowed = at == first || lists(ALLOWS, &previous) || needs_no_word && previous == "before";
         if is_negated || has_subject || !is_allowed {
             continue;
         }

@@ -156,10 +156,21 @@ impl Reader<'_> {
         }
         let name = name.strip_prefix("origin/").unwrap_or(&name).to_owned();
         self.eat("branch|environment|env|yet");
-        // Two targets: `to main or master`.
-        if matches!(self.word(), "or" | "and") && lists(BRANCHES, self.word_at(1)) {
-            return None;
-        }
         Some(Some(name))
+    }
+
+    /// The targets of a list: `to main or master`.
+    pub(super) fn targets(&mut self) -> Option<Vec<Option<String>>> {
+        let mut all = vec![self.to()?];
+        while all[0].is_some() && matches!(self.word(), "or" | "and" | "nor") && lists(BRANCHES, self.word_at(1)) {
+            all.push(Some(self.word_at(1).to_owned()));
+            self.at += 2;
+        }
+        Some(all)
+    }
+
+    /// Whether one of the words from `start` up to here is in a list.
+    pub(super) fn has_said(&self, start: usize, list: &str) -> bool {
+        self.tokens[start..self.at].iter().any(|token| matches!(token, Token::Word(word, _) if lists(list, word)))
     }
 }

@@ -36,6 +36,7 @@ const FORBIDS: &[(&str, &[&str])] = &[
     ("don't commit, push, or open a PR yet", &["commit", "push", "open a pull request"]),
     ("Don't commit and push yet.", &["commit", "push"]),
     ("**Do not push** to origin.", &["push"]),
+    ("Never push to main or master.", &["push to main", "push to master"]),
     ("Don't push to `release/1.2`.", &["push to release/1.2"]),
     ("don't push directly to the main branch", &["push to main"]),
     ("Don't push until I say so.", &["push"]),
@@ -289,6 +290,8 @@ fn a_boundary_stays_until_the_person_allows_it() {
         ("don't run migrations", "run the migrations"),
         ("don't run `make clean`", "run it"),
         ("ask me before pushing", "go ahead"),
+        ("ask me before pushing", "you don't need to ask before pushing"),
+        ("ask me before pushing", "you no longer have to ask me before you push"),
         ("don't deploy to production", "deploy to production"),
     ];
     for (first, then) in lifted {
