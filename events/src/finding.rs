@@ -62,6 +62,8 @@ names! {
         SeveralBlocked = "several_blocked" / 22,
         /// A statement of the agent does not agree with its commands.
         Claim = "claim" / 23,
+        /// The agent did what the user forbade.
+        Boundary = "boundary" / 24,
     }
 }
 

@@ -285,6 +285,17 @@ impl FindingKind {
                 resolved: "fewer wait",
                 advice: "`capture next` shows them one after another.",
             },
+            Self::Boundary => FindingFacts {
+                title: "Boundary",
+                meaning: "the agent did something that you had forbidden",
+                need: Some(Need::Stuck),
+                is_done: false,
+                is_of_end: false,
+                severity: "error",
+                raised: "a command or an edit succeeded that one of your earlier prompts forbids",
+                resolved: "you send a new prompt",
+                advice: "Read what ran, and undo it if necessary. To allow it from now on, say so in a prompt. See [boundaries](#boundaries).",
+            },
         }
     }
 }

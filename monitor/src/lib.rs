@@ -16,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 mod approvals;
+mod boundaries;
 mod cause;
 mod claims;
 mod conflict;
@@ -36,6 +37,7 @@ mod together;
 mod until;
 mod watch;
 
+pub use boundaries::{Boundaries, Boundary, BoundaryRequest};
 pub use monitor::Monitor;
 pub use risk::{RiskRequest, risk};
 pub use rules::DetectorLimits;

@@ -11,6 +11,7 @@ use projections::{Session, shorten::one_line};
 
 use crate::{
     approvals::{ApprovalWatch, QUESTION},
+    boundaries::BoundaryWatch,
     cause::{Cause, hang_cause},
     claims, conflict,
     context::ContextUse,
@@ -66,6 +67,7 @@ pub(crate) struct SessionWatch {
     stuck: StuckDetector,
     errors: RequestErrors,
     approvals: ApprovalWatch,
+    boundaries: BoundaryWatch,
     context: ContextUse,
     ending: EndingDetector,
     /// The files that the current event reports as changed.
@@ -113,6 +115,7 @@ impl SessionWatch {
             stuck: StuckDetector::new(Timestamp::MIN),
             errors: RequestErrors::default(),
             approvals: ApprovalWatch::default(),
+            boundaries: BoundaryWatch::default(),
             context: ContextUse::default(),
             ending: EndingDetector::default(),
             edited: Vec::new(),
@@ -164,6 +167,7 @@ impl SessionWatch {
             + self.polling.len()
             + self.failures.len()
             + self.approvals.len()
+            + self.boundaries.len()
     }
 
     /// Follows the session live from now on; turns that ended long before are not reported.
@@ -327,6 +331,7 @@ impl SessionWatch {
                     || started.parent_session_id.is_some()
                     || started.parent_provider_session_id.is_some();
                 self.headless = started.headless.unwrap_or(self.headless);
+                self.boundaries.moved(started.cwd.as_deref());
                 self.context.model(started.model.as_deref());
             }
             // Only the reducer's conclusion counts, and the reducer concludes one end for each reported one.
@@ -361,7 +366,10 @@ impl SessionWatch {
                 }
             }
             Payload::UserPrompt(_) if event.confidence == events::Confidence::Low => {}
-            Payload::UserPrompt(prompt) => self.prompted(event, prompt.origin, at),
+            Payload::UserPrompt(prompt) => {
+                self.boundaries.apply(event, at, &mut self.findings);
+                self.prompted(event, prompt.origin, at);
+            }
             Payload::AssistantMessage(message) => {
                 self.context.model(message.model.as_deref());
                 self.ending.answered(message.stop);
@@ -373,6 +381,7 @@ impl SessionWatch {
                 if let Some(call) = self.calls.called(event, call, at) {
                     StuckDetector::command_over(&call, at, "the agent typed an answer", &mut self.findings);
                 }
+                self.boundaries.called(call, event.text.as_deref());
             }
             Payload::ToolResult(result) if !result.detail => self.returned(event, result, at, rules),
             Payload::ApprovalRequested(asked) => self.approvals.requested(event, asked, at),
@@ -477,6 +486,7 @@ impl SessionWatch {
 
     fn returned(&mut self, event: &Event, result: &ToolResult, at: Timestamp, rules: &DetectorLimits) {
         self.answered(at);
+        self.boundaries.returned(event, result, at, &mut self.findings);
         let Some((call, step)) = self.calls.returned(event, result) else { return };
         let continues = session_of(event.text.as_deref().unwrap_or_default()).is_some();
         if let Some(command) = call.command_line.as_ref().filter(|_| !continues) {
@@ -550,8 +560,8 @@ impl SessionWatch {
                 self.stuck.slept(ms);
                 self.calls.slept(ms);
             }
+            Topic::Cwd => self.boundaries.moved(Some(&note.value)),
             Topic::Title
-            | Topic::Cwd
             | Topic::GitBranch
             | Topic::PermissionMode
             | Topic::CliVersion
@@ -588,6 +598,7 @@ impl SessionWatch {
         self.over_at = Some(at);
         self.begin_anew(at, why);
         self.calls.clear();
+        self.boundaries.ended();
         self.stuck.ended(at, &mut self.findings);
         self.errors = RequestErrors::default();
         self.approvals.gone(at, &mut self.findings);
@@ -622,6 +633,7 @@ impl SessionWatch {
         self.sub |= session.parent_session_id.is_some();
         self.headless |= session.headless;
         self.context.model(session.model.as_deref());
+        self.boundaries.stands(session.began_in.as_deref(), session.cwd.as_deref());
         if self.state.is_none() {
             self.state = Some((session.status.state, session.status.reason));
         }

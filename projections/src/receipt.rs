@@ -6,6 +6,7 @@
 
 mod line;
 mod programs;
+mod ran;
 mod summary;
 
 use std::borrow::Cow;
@@ -14,6 +15,7 @@ use events::{Check, CheckClass, CheckVerdict, EventId, Receipt, TestCounts, Tool
 use serde::{Deserialize, Serialize};
 
 use crate::{failure::FinishedCall, shorten::one_line};
+pub use ran::{ShellCommand, commands};
 use summary::TestSummary;
 
 pub use line::{ExitMeans, LineCommand, Surroundings, commands_of};
@@ -52,7 +54,8 @@ pub(crate) struct RunningCheck {
 }
 
 /// The command of a call, of which only the beginning may be known.
-pub(crate) fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<Cow<'a, str>> {
+#[must_use]
+pub fn command_of<'a>(call: &'a ToolCall, input: Option<&str>) -> Option<Cow<'a, str>> {
     whole_command_of(call, input).or(call.title.as_deref().map(Cow::Borrowed))
 }
 

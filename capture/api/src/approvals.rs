@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use events::{ApprovalId, ApprovalState, DecidedBy, DecidedVia, Timestamp};
+use events::{ApprovalId, ApprovalState, DecidedBy, DecidedVia, EventId, Timestamp};
 use projections::Approval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,17 @@ pub struct ApprovalPage {
     /// Continues the list; `null` on the last page.
     #[serde(default)]
     pub next_cursor: Option<String>,
+}
+
+/// What the user forbade in a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BoundaryView {
+    /// The sentence of the prompt, shortened and without secrets.
+    pub said: String,
+    /// When the user wrote the prompt.
+    pub at: Timestamp,
+    /// The event of the prompt.
+    pub event: EventId,
 }
 
 /// An approval with everything needed to decide it.
@@ -68,6 +79,9 @@ pub struct ApprovalView {
     /// danger; the request may still do harm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<String>,
+    /// What the user forbade in a prompt of the session and the pending request would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boundary: Option<BoundaryView>,
     /// A rule that would allow exactly this request from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_rule: Option<String>,

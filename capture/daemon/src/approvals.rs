@@ -11,6 +11,7 @@
 
 mod accepted_answers;
 mod blocking;
+mod boundaries;
 mod decision;
 mod dialog;
 mod files;
@@ -29,6 +30,7 @@ use std::{
 
 use agents::AgentAnswer;
 use events::{ApprovalId, ApprovalKind, ApprovalState, DecidedVia, DeliveryId, SessionId};
+use home::config::BoundaryMode;
 use ingest::{IngestHandle, IngestInput};
 use live_view::{ApprovalFilter, Decision, Refusal};
 use monitor::RiskRequest;
@@ -81,6 +83,8 @@ pub struct BrokerParts {
     pub runtime: tokio::runtime::Handle,
     /// The user's policy.
     pub judge: Arc<dyn Judge>,
+    /// The effect of the user's own prohibitions.
+    pub boundaries: BoundaryMode,
 }
 
 /// A hook, or the driver of an agent, that waits for the decision on its delivery.
@@ -99,6 +103,7 @@ struct BrokerState {
     reader: Reader,
     runs: Runs,
     judge: Arc<dyn Judge>,
+    boundaries: Mutex<BoundaryMode>,
     runtime: tokio::runtime::Handle,
     pending: Mutex<PendingApprovals>,
     /// Notified when a change to approvals affects the status of a session.
@@ -118,12 +123,13 @@ impl ApprovalBroker {
     /// Starts with the approvals that were pending when the server last stopped.
     #[must_use]
     pub fn start(parts: BrokerParts, supervisor: &Supervisor) -> Self {
-        let BrokerParts { inputs, reader, runs, runtime, judge } = parts;
+        let BrokerParts { inputs, reader, runs, runtime, judge, boundaries } = parts;
         let shared = BrokerState {
             inputs,
             reader,
             runs,
             judge,
+            boundaries: Mutex::new(boundaries),
             runtime,
             pending: Mutex::default(),
             waits_changed: Notify::new(),
@@ -151,7 +157,12 @@ impl ApprovalBroker {
         let ApprovalFilter { state, session, behind, limit } = filter;
         let filter = EntityFilter { states: state.map(|state| state..=state), session, limit, behind };
         let approvals = self.read(move |reader| reader.entities::<Approval>(&filter)).await?;
-        Ok(approvals.into_iter().map(|approval| self.view(approval)).collect())
+        let mut views = Vec::with_capacity(approvals.len());
+        for approval in approvals {
+            let boundary = self.boundary_of(&approval).await;
+            views.push(ApprovalView { boundary, ..self.view(approval) });
+        }
+        Ok(views)
     }
 
     /// Finds one approval by its id or by the end or beginning of the id, with everything needed to decide it.
@@ -162,7 +173,8 @@ impl ApprovalBroker {
         let approval = self.find(id).await?;
         // An unresponsive file system must not hide the request.
         timeout(HASHED_WITHIN, self.mark_files(&approval)).await.ok();
-        let mut view = self.view(approval);
+        let boundary = self.boundary_of(&approval).await;
+        let mut view = ApprovalView { boundary, ..self.view(approval) };
         // A rule would not depend on the content of a file.
         let files = self.pending().get(&view.approval.id).and_then(|pending| pending.files.get().cloned());
         let shows_rule = files.is_some_and(|files| files.is_empty() && !has_more_files(&view.approval, &files));
@@ -384,7 +396,7 @@ impl ApprovalBroker {
         self.shared.hashing.run(move || Arc::new(marks(&approval))).await
     }
 
-    /// An approval in the form shown to clients, without a suggested rule, which takes a separate lookup.
+    /// An approval in the form shown to clients, without a suggested rule and a boundary, which take separate lookups.
     fn view(&self, approval: Approval) -> ApprovalView {
         let standing = self.pending().standing(&approval);
         let mut revision = revision_of(&approval);
@@ -414,6 +426,7 @@ impl ApprovalBroker {
             repeatable,
             policy: judged.as_ref().map(PolicyView::from),
             risk: (approval.state == ApprovalState::Pending).then(|| risk_of(&approval)).flatten().map(str::to_owned),
+            boundary: None,
             suggested_rule: None,
             approval,
         }

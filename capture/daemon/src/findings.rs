@@ -11,7 +11,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
-use events::{Event, Finding, FindingId, FindingState, Payload, SessionId, State, Timestamp};
+use events::{Event, Finding, FindingId, FindingState, Kind, Payload, SessionId, State, Timestamp};
 use home::{clock, config::Action};
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, SleepWatch};
 use live_view::Refusal;
@@ -31,6 +31,8 @@ const ASKED: usize = 64;
 const PAGE: usize = 500;
 /// Number of recent events read for a session that the monitor does not know yet.
 const LOOK_BACK: usize = 300;
+/// Number of the last prompts of a session in which its boundaries are looked for.
+pub(crate) const PROMPTS: usize = 300;
 /// Maximum number of sessions that are examined again at the start.
 const SESSIONS: usize = 500;
 /// Maximum number of findings remembered at the start, so that none is raised twice.
@@ -310,7 +312,14 @@ impl MonitorThread {
             return Ok(());
         }
         let events = self.parts.reader.last_events(session, LOOK_BACK, &[])?;
-        self.apply_history(session, events.into_iter().filter(is_past));
+        // A boundary may be older than the events from which the rest of the state follows.
+        let first = events.first().map_or(0, |event| event.sequence);
+        let prompts = match events.len() {
+            LOOK_BACK => self.parts.reader.last_events(session, PROMPTS, &[Kind::UserPrompt, Kind::SessionExited])?,
+            _ => Vec::new(),
+        };
+        let older = prompts.into_iter().filter(|prompt| prompt.sequence < first);
+        self.apply_history(session, older.chain(events).filter(is_past));
         Ok(())
     }
 

@@ -284,6 +284,7 @@ impl RunningService {
             runs: runs.clone(),
             runtime: runtime.handle().clone(),
             judge: Arc::new(judge),
+            boundaries: options.config.approvals.boundaries,
         };
         let approvals = ApprovalBroker::start(parts, &supervisor);
         let (findings, monitor) = Findings::new();
@@ -435,7 +436,8 @@ impl RunningService {
         };
         let files = collector.start(sink).context("cannot start the threads that read files")?;
         let spool = deliveries.watch(&supervisor)?;
-        let followed = settings::LiveParts { findings: findings.clone(), notices: notices.clone() };
+        let followed =
+            settings::LiveParts { findings: findings.clone(), notices: notices.clone(), approvals: approvals.clone() };
         let settings = settings::follow(paths::config_file()?, options.config.clone(), followed, &supervisor)?;
         let checkpoints = checkpoint_thread(database, due, files_of_store, Arc::clone(&gauges), &supervisor)?;
         let endpoint = Endpoint {

@@ -12,7 +12,7 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
 use home::config::{Config, LOOK_EVERY};
 
-use crate::{findings::Findings, notices::Notices, supervisor::Supervisor};
+use crate::{approvals::ApprovalBroker, findings::Findings, notices::Notices, supervisor::Supervisor};
 
 /// Name of the thread that watches the file.
 pub const THREAD: &str = "settings";
@@ -23,6 +23,8 @@ pub struct LiveParts {
     pub findings: Findings,
     /// Uses the channels and their rules.
     pub notices: Notices,
+    /// Uses the effect of the user's own prohibitions.
+    pub approvals: ApprovalBroker,
 }
 
 /// Follows the file. The thread ends when the returned sender is dropped.
@@ -60,6 +62,10 @@ fn apply(before: &Config, after: &Config, parts: &LiveParts) {
     if (&before.monitor, &before.actions) != (&after.monitor, &after.actions) {
         parts.findings.configure(after.monitor.clone(), after.actions.clone());
         tracing::info!("the settings of findings and actions have changed and are in force");
+    }
+    if before.approvals != after.approvals {
+        parts.approvals.configure(after.approvals.boundaries);
+        tracing::info!("the settings of approvals have changed and are in force");
     }
     if before.notify != after.notify {
         parts.notices.configure(after.notify.clone());

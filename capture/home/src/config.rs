@@ -51,6 +51,8 @@ pub struct Config {
     pub otlp: OtlpSettings,
     /// What is removed automatically.
     pub retention: RetentionSettings,
+    /// Permission requests.
+    pub approvals: ApprovalSettings,
     /// The limits of the detectors.
     pub monitor: monitor::DetectorLimits,
     /// The actions triggered by findings.
@@ -176,6 +178,25 @@ pub struct SearchSettings {
     pub enabled: bool,
 }
 
+/// Permission requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalSettings {
+    /// The effect of a prompt that forbids what a request asks for.
+    pub boundaries: BoundaryMode,
+}
+
+/// The effect of a prompt that forbids what a request asks for. It never allows anything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoundaryMode {
+    /// The request shows the words of the prompt.
+    #[default]
+    Show,
+    /// The request is also denied, before the policy is applied.
+    Deny,
+}
+
 /// The MCP server over HTTP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -246,6 +267,7 @@ impl Default for Config {
             mcp: McpSettings::default(),
             otlp: OtlpSettings::default(),
             retention: RetentionSettings::default(),
+            approvals: ApprovalSettings::default(),
             monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
             notify: notifier::NotifySettings::default(),
@@ -321,6 +343,7 @@ impl Config {
                 "larger_than_mib": 0,
                 "projects": [],
             },
+            "approvals": default.approvals,
             "monitor": default.monitor,
             "actions": [],
             "notify": notify_values(&default.notify),

@@ -92,7 +92,7 @@ impl NotifyRule {
 /// The defaults of a kind: loudness, debounce, and behaviour while the user is present.
 const fn usual(kind: FindingKind, severity: Severity) -> (Loudness, u32, WhilePresent) {
     match kind {
-        FindingKind::Approval | FindingKind::RiskyApproval | FindingKind::Question => {
+        FindingKind::Approval | FindingKind::RiskyApproval | FindingKind::Question | FindingKind::Boundary => {
             (Loudness::Loud, 300, WhilePresent::Wait)
         }
         // The end of a turn is often followed immediately by the next turn.

@@ -58,6 +58,8 @@ pub struct LineCommand {
     pub is_filter: bool,
     /// Whether its output goes to a file.
     pub redirected: bool,
+    /// The files that its redirections write.
+    pub writes: Vec<String>,
     /// Whether the next command of its chain runs only if it succeeded.
     pub gates: bool,
     /// What the exit code of the line says about it.
@@ -313,11 +315,13 @@ impl LineReader {
         if !words.is_empty() && self.found.len() < COMMANDS {
             let (chain, background) = (self.chains, self.background);
             let (redirected, assigned) = (redirects_of(command).any(writes_to_file), assigned_in(command));
+            let writes = redirects_of(command).filter_map(written_file).collect();
             self.found.push(LineCommand {
                 words,
                 piped_into,
                 is_filter,
                 redirected,
+                writes,
                 gates,
                 exit,
                 chain,
@@ -399,6 +403,16 @@ fn writes_to_file(redirect: &ast::IoRedirect) -> bool {
     let text = redirect.to_string();
     let is_output = text.starts_with('>') || text.starts_with("1>") || text.starts_with("&>");
     is_output && !text.contains(">&") && !text.contains("/dev/std") && !text.contains("/dev/tty")
+}
+
+/// The file that a redirection writes.
+fn written_file(redirect: &ast::IoRedirect) -> Option<String> {
+    use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect};
+    match redirect {
+        IoRedirect::File(_, Kind::Write | Kind::Append | Kind::Clobber, Target::Filename(word))
+        | IoRedirect::OutputAndError(word, _) => Some(unquoted(&word.value)),
+        IoRedirect::File(..) | IoRedirect::HereDocument(..) | IoRedirect::HereString(..) => None,
+    }
 }
 
 /// Whether a stage of a pipe practically never fails.

@@ -10,7 +10,10 @@ use std::{
 
 use anstyle::Style;
 use api::{
-    approvals::{ApprovalPage, ApprovalView, ApprovalsQuery, DecisionRequest, DecisionScope, PolicyDecision, Verdict},
+    approvals::{
+        ApprovalPage, ApprovalView, ApprovalsQuery, BoundaryView, DecisionRequest, DecisionScope, PolicyDecision,
+        Verdict,
+    },
     list::Limit,
     routes::{DecideApproval, GetApproval, ListApprovals, RunScreen},
 };
@@ -161,6 +164,7 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
             format!("    {}", headline(approval)),
         ];
         lines.extend(shown.risk.as_deref().filter(|_| pending).map(|risk| format!("    risk: {}", safe(risk))));
+        lines.extend(shown.boundary.as_ref().map(|boundary| format!("    {}", you_said(boundary))));
         let why = shown.cannot_allow.as_deref().filter(|_| pending);
         lines.extend(why.map(|why| format!("    {}", safe(why))));
         if is_unanswerable(shown) {
@@ -245,6 +249,9 @@ fn described(shown: &ApprovalView) -> String {
     if let Some(risk) = &shown.risk {
         line("risk", risk);
     }
+    if let Some(boundary) = &shown.boundary {
+        line("boundary", &you_said(boundary));
+    }
     line("asked", &format!("{} by {}", when(approval.opened_at), approval.source));
     if let Some(closed_at) = approval.closed_at {
         line("closed", &when(closed_at));
@@ -283,6 +290,12 @@ fn described(shown: &ApprovalView) -> String {
         text += &block("ran as", rewrite);
     }
     text
+}
+
+/// The user's words in a prompt that forbids what is requested.
+fn you_said(boundary: &BoundaryView) -> String {
+    let at = style::local(boundary.at);
+    format!("you said at {}: {}", at.get(11..16).unwrap_or(&at), safe(&boundary.said))
 }
 
 /// Why the request cannot be answered from here, and what to do instead.
@@ -439,6 +452,19 @@ mod tests {
         let mut view = serde_json::to_value(approval).unwrap();
         view["unanswerable"] = why.into();
         serde_json::from_value(view).unwrap()
+    }
+
+    #[test]
+    fn a_request_shows_what_the_user_forbade() {
+        let (at, event) = (Timestamp::from_millisecond(0), EventId::from_bits(2));
+        let boundary = Some(BoundaryView { said: "don't make\u{1b}[2J".into(), at, event });
+        let view = ApprovalView { boundary, ..pending(1, "no hook waits") };
+        let time = &style::local(at)[11..16];
+        let said = format!("you said at {time}: don't make");
+        let whole = whole(&view);
+        assert!(whole.contains(&said) && !whole.contains('\u{1b}'), "{whole}");
+        let rows = rows(&ApprovalPage { as_of: 0, approvals: vec![view], next_cursor: None }, false);
+        assert!(rows.contains(&said), "{rows}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use projections::Approval;
 use protocols as protocol;
 use serde::Deserialize;
 
-use super::dialog::is_cut_off;
+use super::{dialog::is_cut_off, judge::Judged};
 
 /// How an answer reaches the hook or driver that waits for it.
 pub(super) fn route_of(approval: &Approval) -> DecidedVia {
@@ -85,6 +85,11 @@ pub(super) const fn denial(message: Option<String>) -> AgentAnswer {
 /// The denial by a rule, with the rule and its reason.
 pub(super) fn denial_by(rule: &str, reason: &str) -> AgentAnswer {
     denial(Some(format!("{reason} (rule `{rule}` of the user's policy; do not try to get around it)")))
+}
+
+/// The denial by a boundary, with the words of the user.
+pub(super) fn denial_by_boundary(judged: &Judged) -> AgentAnswer {
+    denial(Some(format!("{} (do not try to get around it; ask the user)", judged.reason)))
 }
 
 /// The answer for a decision of the user.

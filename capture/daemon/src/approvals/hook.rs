@@ -13,7 +13,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     ApprovalBroker, BrokerState, HookWait,
-    accepted_answers::{allowance, denial, denial_by, is_expressible, route_of},
+    accepted_answers::{allowance, denial, denial_by, denial_by_boundary, is_expressible, route_of},
     decision::{ClaimedDecision, shown},
     files::FileMarks,
     judge::Judged,
@@ -119,6 +119,22 @@ impl ApprovalBroker {
             via: Some(route_of(approval)),
             ..ApprovalResolved::default()
         };
+        // First, because it can only deny.
+        if let Some((judged, boundary)) = self.denied_by_boundary(approval).await? {
+            let answer = denial_by_boundary(&judged);
+            if !is_expressible(approval, &answer) {
+                self.left_by_policy(approval, Judged { allow: None, ..judged }).await;
+                return Ok(None);
+            }
+            let resolved = ApprovalResolved {
+                allowed: Some(false),
+                by: Some(DecidedBy::Policy),
+                rule: Some(judged.rule),
+                message: Some(judged.reason),
+                ..resolved
+            };
+            return Ok(self.claim_for_hook(approval, resolved, json!({ "boundary": boundary }), answer));
+        }
         if self.pending().grants.allow(approval, files) {
             let resolved = ApprovalResolved {
                 allowed: Some(true),
@@ -183,15 +199,25 @@ impl ApprovalBroker {
         let judged = self.shared.judging.run(move || {
             let session = shared.reader.find(&session).ok().flatten().and_then(|id| shared.session(id));
             approval.session_id = session.as_ref().map_or(approval.session_id, |session| session.id);
-            let judged = shared.judge.judge(&approval, session.as_ref());
-            (approval, judged)
+            // If the prompts cannot be read, the policy alone decides.
+            let (judged, boundary) = match shared.denied_by_boundary(&approval).ok().flatten() {
+                Some((judged, boundary)) => (judged, Some(boundary)),
+                None => (shared.judge.judge(&approval, session.as_ref()), None),
+            };
+            (approval, judged, boundary)
         });
-        let (approval, judged) = judged.await.ok().filter(|(_, judged)| judged.allow == Some(false))?;
+        let (approval, judged, boundary) = judged.await.ok().filter(|(_, judged, _)| judged.allow == Some(false))?;
         if self.shared.stopping.is_cancelled() {
             return None;
         }
-        let answer = denial_by(&judged.rule, &judged.reason);
-        let evidence = json!({ "rule": judged.rule, "reason": judged.reason, "answer": answer });
+        let answer = match boundary {
+            Some(_) => denial_by_boundary(&judged),
+            None => denial_by(&judged.rule, &judged.reason),
+        };
+        let mut evidence = json!({ "rule": judged.rule, "reason": judged.reason, "answer": answer });
+        if let Some(boundary) = boundary {
+            evidence["boundary"] = json!(boundary);
+        }
         let recorded = self.record(AuditKind::Forbidden, &approval, evidence).await;
         recorded.await.ok().map(|()| answer)
     }

@@ -115,6 +115,7 @@ impl BrokerFixture {
             runs: Runs::new(sender, live_view::LiveView::new("test")),
             runtime: runtime.handle().clone(),
             judge: Arc::new(ByName),
+            boundaries: BoundaryMode::Show,
         };
         let broker = ApprovalBroker::start(parts, &crate::supervisor::Supervisor::default());
         Self {
@@ -844,6 +845,7 @@ fn an_approval_view_omits_absent_fields_and_round_trips_through_json() {
         more_files: false,
         repeatable: false,
         policy: None,
+        boundary: None,
         suggested_rule: None,
         revision: String::new(),
         same_as: Vec::new(),
@@ -865,4 +867,119 @@ fn an_approval_view_omits_absent_fields_and_round_trips_through_json() {
                  \"repeatable\":true,\"policy\":{\"decision\":\"ask\",\"rule\":\"r\",\"reason\":\"so\"},\"suggested_rule\":\"[[rule]]\"}";
     assert!(text.ends_with(added), "{text}");
     assert_eq!(serde_json::from_str::<ApprovalView>(&text).unwrap(), full);
+}
+
+impl BrokerFixture {
+    /// Stores the session of the requests, with these prompts of the user.
+    fn say(&mut self, prompts: &[&str]) {
+        let (id, writer) = (SessionId::from_bits(1), &mut self._writer);
+        writer.begin().unwrap();
+        let row = writer.add_session(id, Provider::Claude, "s").unwrap();
+        let mut session = projections::SessionState::new(id, Provider::Claude, None, at(0), Default::default()).session;
+        session.began_in = Some("/nowhere/at/all".into());
+        let json = serde_json::to_string(&session).unwrap();
+        writer.put_session(row, at(0), &json, "{}").unwrap();
+        for (number, prompt) in (1..).zip(prompts) {
+            let event = events::Event {
+                position: number,
+                id: events::EventId::from_bits(u128::from(number)),
+                session_id: id,
+                sequence: number,
+                provider: Provider::Claude,
+                provider_session_id: "s".into(),
+                source: Source::Transcript,
+                created_at: at(0),
+                observed_at: at(0),
+                turn_id: None,
+                parent_id: None,
+                agent_id: None,
+                confidence: Confidence::High,
+                severity: None,
+                derived: false,
+                history: false,
+                text: Some((*prompt).to_owned()),
+                text_ref: None,
+                payload: events::UserPrompt { stated: true, ..events::UserPrompt::default() }.into(),
+                origin: events::Origin::Derived,
+            };
+            writer.append(row, &event, None).unwrap();
+        }
+        writer.commit().unwrap();
+    }
+
+    /// The answer to a hook, with the audit rows other than decisions.
+    fn answer_to(&mut self, command: &str) -> (Option<bool>, Vec<&'static str>) {
+        self.ask(1, command, Provider::Claude);
+        self.wait(1, true);
+        let answer = self.answer();
+        (answer.map(|answer| answer.allow), std::mem::take(&mut self.recorded))
+    }
+}
+
+#[test]
+fn a_request_shows_the_words_that_forbid_it() {
+    let mut around = BrokerFixture::new();
+    around.say(&["Add the key ghp_x7Kd93LmQp2RtYv8WzAc5EfGh1Jk4NbS6uXo, but don't push."]);
+    around.ask(1, "git push", Provider::Claude);
+    let view = |around: &BrokerFixture, id: &ApprovalId| {
+        let approval = around.approvals.values().find(|approval| approval.id == *id).unwrap();
+        boundaries::broken_by(&around.broker.shared.reader, approval).unwrap()
+    };
+    let id = around.approvals[&1].id.clone();
+    let boundary = view(&around, &id).unwrap();
+    assert!(boundary.said.ends_with("but don't push.") && !boundary.said.contains("ghp_x7"), "{boundary:?}");
+    assert_eq!((boundary.at, boundary.event), (at(0), events::EventId::from_bits(1)));
+    around.ask(2, "git push --dry-run", Provider::Claude);
+    let id = around.approvals[&2].id.clone();
+    assert_eq!(view(&around, &id), None);
+}
+
+#[test]
+fn a_boundary_denies_only_if_the_user_sets_it_and_never_allows() {
+    // The words of `ByName` decide: a prompt about them forbids the same command under each of its verdicts.
+    let prompts: [&[&str]; 4] = [
+        &[],
+        &["If it is late, don't run `ok go`. If it is early, don't run `no go` or `ask go`."],
+        &["Don't run `ok go`. Don't run `no go`. Don't run `ask go`.", "now run `ok go`, run `no go` and run `ask go`"],
+        &["Don't run `ok go`. Don't run `no go`. Don't run `ask go`."],
+    ];
+    let mut denied = 0;
+    for mode in [BoundaryMode::Show, BoundaryMode::Deny] {
+        for (said, prompts) in prompts.iter().enumerate() {
+            for (command, by_policy) in [("ok go", Some(true)), ("no go", Some(false)), ("ask go", None)] {
+                let mut around = BrokerFixture::new();
+                around.say(prompts);
+                around.broker.configure(mode);
+                let (answer, _) = around.answer_to(command);
+                assert!(answer == by_policy || answer == Some(false), "{mode:?} {said} {command}: {answer:?}");
+                let denies = mode == BoundaryMode::Deny && said == 3;
+                assert_eq!(answer, if denies { Some(false) } else { by_policy }, "{mode:?} {said} {command}");
+                denied += usize::from(denies && by_policy != Some(false));
+            }
+        }
+    }
+    assert_eq!(denied, 2);
+}
+
+#[test]
+fn a_boundary_denies_what_a_grant_would_allow_and_its_record_names_it() {
+    let mut around = BrokerFixture::new();
+    around.say(&["don't push"]);
+    around.broker.configure(BoundaryMode::Deny);
+    around.ask(1, "git push", Provider::Claude);
+    let asked = around.approvals[&1].clone();
+    let grant = Grant::of(&asked, &FileMarks::default()).unwrap();
+    around.broker.pending().grants.add(grant);
+    around.wait(1, true);
+    around.settle();
+    let decided = around.open.iter().find_map(|input| match input {
+        IngestInput::Decide(decide) => Some((decide.resolved.clone(), decide.evidence.clone())),
+        _ => None,
+    });
+    let (resolved, evidence) = decided.unwrap();
+    assert_eq!((resolved.allowed, resolved.rule.as_deref()), (Some(false), Some("boundary")));
+    assert_eq!(evidence["boundary"]["said"], "don't push");
+    assert_eq!(evidence["boundary"]["event"], json!(events::EventId::from_bits(1)));
+    let answer = around.answer().unwrap();
+    assert!(answer.message.unwrap().contains("the user wrote “don't push”"));
 }

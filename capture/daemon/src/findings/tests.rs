@@ -92,3 +92,45 @@ fn a_thread_that_could_not_read_the_store_later_starts_at_its_end() {
     assert_eq!((thread.position, thread.known.len(), thread.touched.len()), (Some(3), 1, 0));
     assert_eq!(incoming.try_iter().count(), 0);
 }
+
+#[test]
+fn a_restart_keeps_a_boundary_that_is_older_than_the_history_that_is_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(dir.path()).unwrap();
+    let mut write = |events: &[Event]| {
+        writer.begin().unwrap();
+        let known = writer.sessions().unwrap().first().map(|known| known.row);
+        let row = known.unwrap_or_else(|| writer.add_session(session(), Provider::Claude, "s").unwrap());
+        events.iter().for_each(|event| writer.append(row, event, None).unwrap());
+        writer.commit().unwrap();
+    };
+    let mut before = vec![
+        event(1, SessionStarted::default()),
+        Event { text: Some("don't push".into()), ..event(2, UserPrompt { stated: true, ..UserPrompt::default() }) },
+    ];
+    before.extend((3..LOOK_BACK as u64 + 50).map(|n| event(n, events::Heartbeat::default())));
+    write(&before);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let (mut thread, incoming) = thread(dir.path(), &runtime);
+    thread.follow().unwrap();
+    let next = LOOK_BACK as u64 + 50;
+    let call = events::ToolCall {
+        call_id: "c".into(),
+        name: "Bash".into(),
+        tool: events::ToolKind::Execute,
+        title: Some("git push".into()),
+        ..events::ToolCall::default()
+    };
+    let result = events::ToolResult { call_id: "c".into(), exit_code: Some(0), ..events::ToolResult::default() };
+    write(&[event(next, call), event(next + 1, result)]);
+    thread.follow().unwrap();
+    let found: Vec<String> = incoming
+        .try_iter()
+        .filter_map(|input| match input {
+            IngestInput::Derived(DerivedRecord { what: DerivedKind::Finding(finding), .. }) => Some(finding.what),
+            _ => None,
+        })
+        .collect();
+    let old: Vec<String> = thread.old.values().map(|(_, finding)| finding.what.clone()).collect();
+    assert_eq!([found, old].concat(), ["`git push` ran although you said: do not push"]);
+}

@@ -24,7 +24,7 @@ pub fn takes_effect(setting: &Setting) -> TakesEffect {
     let is_in = |keys: &[&str]| keys.iter().any(|key| setting.is_in(key));
     if is_in(&["autostart", "pager"]) {
         TakesEffect::NextCommand
-    } else if is_in(&["actions", "monitor", "notify"]) {
+    } else if is_in(&["actions", "approvals", "monitor", "notify"]) {
         TakesEffect::Soon
     } else {
         TakesEffect::AfterRestart

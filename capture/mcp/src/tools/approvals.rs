@@ -86,6 +86,9 @@ struct ApprovalRow {
     /// Why a heuristic considers the request risky.
     #[serde(skip_serializing_if = "Option::is_none")]
     risk: Option<String>,
+    /// The user's words in a prompt that forbids what the pending request asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forbidden: Option<String>,
     /// What it is about in one line; absent for commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
@@ -145,6 +148,7 @@ fn row(view: &ApprovalView, most: usize) -> ApprovalRow {
         input: None,
         with: extra_fields(approval),
         risk: maybe_line(view.risk.as_deref(), LINE),
+        forbidden: maybe_line(view.boundary.as_ref().map(|boundary| boundary.said.as_str()), LINE),
         subject: maybe_line(subject, LINE),
         paths: approval.paths.iter().take(PATHS).map(|path| line(path, LINE)).collect(),
         cwd: maybe_line(approval.cwd.as_deref(), LINE),

@@ -69,6 +69,9 @@ fn choose(pending: &[ApprovalView]) -> anyhow::Result<usize> {
         if let Some(risk) = &shown.risk {
             writeln!(err, "     risk: {}", safe(risk))?;
         }
+        if let Some(boundary) = &shown.boundary {
+            writeln!(err, "     {}", super::you_said(boundary))?;
+        }
     }
     drop(err);
     flush_typed();

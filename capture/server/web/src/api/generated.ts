@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 3983b843d8e740d7deba5294d05e5e9c7ee5f89678a68b201a324e5911b2a9b9
+// SHA-256 of its paths and components: 15b43903722a02c16cbc7151b52099ffb4632b21bc2a2a45af98b2827e82b7ba
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -203,6 +203,8 @@ export type ApprovalView = {
   allowed?: boolean | null;
   /** How a decision made through capture would reach the agent; absent if it would not. */
   answer?: (DecidedVia | null);
+  /** What the user forbade in a prompt of the session and the pending request would do. */
+  boundary?: (BoundaryView | null);
   /** Who decided. */
   by?: (DecidedBy | null);
   /** The call it is about, by the agent's id. */
@@ -389,6 +391,16 @@ export type AttentionList = {
 
 /** The part of a message that a text belongs to. */
 export type Block = ("text" | "thinking");
+
+/** What the user forbade in a prompt. */
+export type BoundaryView = {
+  /** When the user wrote the prompt. */
+  at: Timestamp;
+  /** The event of the prompt. */
+  event: EventId;
+  /** The sentence of the prompt, shortened and without secrets. */
+  said: string;
+};
 
 /** What a button decided. */
 export type ButtonAnswer = {
@@ -893,12 +905,13 @@ export type Finding = {
 };
 
 /** The kind of a finding. */
-export type FindingKind = ("approval" | "risky_approval" | "approval_backlog" | "question" | "stuck" | "loop" | "repeated_failure" | "auth" | "rate_limit" | "quota" | "network" | "merge_conflict" | "context_full" | "crash" | "open_work" | "completion" | "long_job" | "provider" | "idle" | "shared_files" | "shared_quota" | "several_blocked");
+export type FindingKind = ("approval" | "risky_approval" | "approval_backlog" | "question" | "stuck" | "loop" | "repeated_failure" | "auth" | "rate_limit" | "quota" | "network" | "merge_conflict" | "context_full" | "crash" | "open_work" | "completion" | "long_job" | "provider" | "idle" | "shared_files" | "shared_quota" | "several_blocked" | "boundary");
 
 export const FINDING_KINDS: Record<FindingKind, { meaning: string; need: Need | null; title: string }> = {
   approval: { meaning: "a permission request is pending", need: "approval", title: "Approval" },
   approval_backlog: { meaning: "several permission requests are pending, or one for a long time", need: "approval", title: "Approval backlog" },
   auth: { meaning: "the agent is not signed in, or its key was rejected", need: "failure", title: "Sign-in" },
+  boundary: { meaning: "the agent did something that you had forbidden", need: "stuck", title: "Boundary" },
   completion: { meaning: "a turn is done, and nothing is pending", need: "prompt", title: "Completion" },
   context_full: { meaning: "the context is nearly full", need: "stuck", title: "Context full" },
   crash: { meaning: "the agent's process died", need: "failure", title: "Crash" },

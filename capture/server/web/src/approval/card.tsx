@@ -315,6 +315,14 @@ export function ApprovalCard({
       </header>
       {isFolded ? null : done !== null ? (
         <>
+          {approval.boundary != null && (
+            <p class="risk">
+              <Icon name="warning" />
+              <span>
+                <strong>You said at {moment(approval.boundary.at)}:</strong> <Shown text={approval.boundary.said} strictness="exact" />
+              </span>
+            </p>
+          )}
           {questions === null ? (
             <RequestBody request={parsed} unfolded={unfolded} cwd={approval.cwd} files={approval.files} />
           ) : (
