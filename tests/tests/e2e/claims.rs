@@ -9,8 +9,6 @@ use tests::{
 
 use super::PROGRAM;
 
-const AT: &str = "2026-03-01T12:00:00.000Z";
-
 /// A session of Claude Code in the project of a machine.
 struct Agent<'a> {
     machine: &'a Machine,
@@ -32,8 +30,11 @@ impl<'a> Agent<'a> {
         uuid(1, self.records)
     }
 
+    /// Appends a record with the current time: a turn that ended long ago raises no finding.
     fn append(&self, line: &str) {
-        append(&self.machine.claude(&self.id), line);
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record["timestamp"] = home::clock::now().to_string().into();
+        append(&self.machine.claude(&self.id), &format!("{record}\n"));
     }
 
     fn prompt(&mut self, text: &str) {
@@ -49,7 +50,7 @@ impl<'a> Agent<'a> {
     fn calls(&mut self, name: &str, input: &Value, output: &str, fails: bool) {
         let (call, result) = (self.next(), self.next());
         let id = format!("toolu_{}", self.records);
-        let common = json!({ "sessionId": self.id, "cwd": self.cwd(), "timestamp": AT, "version": "2.1.39" });
+        let common = json!({ "sessionId": self.id, "cwd": self.cwd(), "version": "2.1.39" });
         let of = |uuid: &str, kind: &str, message: Value| {
             let mut record = common.clone();
             record["uuid"] = uuid.into();

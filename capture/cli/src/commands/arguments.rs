@@ -70,7 +70,7 @@ enum Command {
     #[command(after_help = "Examples:
   capture check
   capture check 7K3M9QXT --all
-  capture check --stale-ok && git push")]
+  capture check --stale-ok")]
     Check(check::Arguments),
     /// Explain what is wrong with a session, and what to do about it.
     #[command(after_help = "Examples:
