@@ -13,8 +13,8 @@ mod sentences;
 use std::collections::VecDeque;
 
 use events::{
-    Event, EventId, FindingKind, Payload, PromptOrigin, Severity, Timestamp, ToolCall, ToolKind, ToolOutcome,
-    ToolResult, UserPrompt,
+    ApprovalId, ApprovalRequested, ApprovalResolved, DecidedBy, Event, EventId, FindingKind, Payload, PromptOrigin,
+    Severity, Timestamp, ToolCall, ToolKind, ToolOutcome, ToolResult, UserPrompt,
 };
 use projections::{
     failure::FinishedCall,
@@ -34,6 +34,8 @@ const SAID: usize = 120;
 const COMMAND: usize = 60;
 /// Maximum number of calls of a session that may break a boundary once they end.
 const CALLS: usize = 64;
+/// Maximum number of calls of a session that wait for permission, and of those that a person allowed.
+const APPROVALS: usize = 16;
 
 /// Something that a person forbade.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,11 +220,15 @@ pub(crate) struct BoundaryWatch {
     began_in: Option<String>,
     cwd: Option<String>,
     pending: VecDeque<PendingBreach>,
+    /// Calls that wait for permission.
+    asked: VecDeque<(ApprovalId, String)>,
+    /// Calls that a person allowed.
+    permitted: VecDeque<String>,
 }
 
 impl BoundaryWatch {
     pub(crate) fn len(&self) -> usize {
-        self.boundaries.open.len() + self.pending.len()
+        self.boundaries.open.len() + self.pending.len() + self.asked.len() + self.permitted.len()
     }
 
     /// Applies an event that may open or lift boundaries. A new word of a person ends the findings.
@@ -251,8 +257,25 @@ impl BoundaryWatch {
         }
     }
 
+    /// A call waits for permission.
+    pub(crate) fn requested(&mut self, asked: &ApprovalRequested) {
+        if let Some(call) = asked.call_id.clone().filter(|_| !self.boundaries.open.is_empty()) {
+            remember(&mut self.asked, (asked.approval_id.clone(), call));
+        }
+    }
+
+    /// A person who allows a call, with the boundary on the card, permits it.
+    pub(crate) fn resolved(&mut self, resolved: &ApprovalResolved) {
+        let at = self.asked.iter().position(|(approval, _)| *approval == resolved.approval_id);
+        let Some((_, call)) = at.and_then(|at| self.asked.remove(at)) else { return };
+        if resolved.allowed == Some(true) && resolved.by == Some(DecidedBy::Person) {
+            self.pending.retain(|pending| pending.call != call);
+            remember(&mut self.permitted, call);
+        }
+    }
+
     pub(crate) fn called(&mut self, call: &ToolCall, input: Option<&str>) {
-        if self.boundaries.open.is_empty() {
+        if self.boundaries.open.is_empty() || self.permitted.contains(&call.call_id) {
             return;
         }
         self.pending.retain(|pending| pending.call != call.call_id);
@@ -320,7 +343,17 @@ impl BoundaryWatch {
     pub(crate) fn ended(&mut self) {
         self.boundaries.open.clear();
         self.pending.clear();
+        self.asked.clear();
+        self.permitted.clear();
     }
+}
+
+/// Adds to a list of bounded length; the oldest is dropped.
+fn remember<T>(list: &mut VecDeque<T>, new: T) {
+    if list.len() == APPROVALS {
+        list.pop_front();
+    }
+    list.push_back(new);
 }
 
 /// Whether the output of git names the branch that was pushed or committed to.

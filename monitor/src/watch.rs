@@ -384,8 +384,12 @@ impl SessionWatch {
                 self.boundaries.called(call, event.text.as_deref());
             }
             Payload::ToolResult(result) if !result.detail => self.returned(event, result, at, rules),
-            Payload::ApprovalRequested(asked) => self.approvals.requested(event, asked, at),
+            Payload::ApprovalRequested(asked) => {
+                self.boundaries.requested(asked);
+                self.approvals.requested(event, asked, at);
+            }
             Payload::ApprovalResolved(resolved) => {
+                self.boundaries.resolved(resolved);
                 self.approvals.resolved(event, resolved, at, rules, &mut self.findings)
             }
             Payload::StatusChanged(change) => self.changed(event, change, at, rules),

@@ -3,8 +3,8 @@
 use std::{fs, time::Instant};
 
 use events::{
-    CompactTrigger, ContextCompacted, Finding, FindingKind, Payload, PromptOrigin, SessionStarted, Severity, ToolCall,
-    ToolKind, ToolOutcome, ToolResult, TurnCompleted, UserPrompt,
+    ApprovalRequested, ApprovalResolved, CompactTrigger, ContextCompacted, DecidedBy, Finding, FindingKind, Payload,
+    PromptOrigin, SessionStarted, Severity, ToolCall, ToolKind, ToolOutcome, ToolResult, TurnCompleted, UserPrompt,
 };
 use monitor::{Boundaries, BoundaryRequest, DetectorLimits, Monitor};
 use proptest::prelude::*;
@@ -153,6 +153,39 @@ fn a_breach_names_the_prompt_and_the_result_until_the_next_prompt() {
     let result = ToolResult { call_id: "again".into(), exit_code: Some(0), ..ToolResult::default() };
     stage.say(&Line::new(62_000, result));
     assert!(stage.is_open(FindingKind::Boundary), "the boundary is still open");
+}
+
+#[test]
+fn a_call_that_the_person_allowed_is_no_breach() {
+    let call = |id: &str| ToolCall {
+        call_id: id.into(),
+        name: "Bash".into(),
+        tool: ToolKind::Execute,
+        title: Some("git push".into()),
+        ..ToolCall::default()
+    };
+    let result = |id: &str| ToolResult { call_id: id.into(), exit_code: Some(0), ..ToolResult::default() };
+    for (by, is_breach) in [(DecidedBy::Person, false), (DecidedBy::Policy, true), (DecidedBy::Grant, true)] {
+        let prompt = Step { prompt: Some("Fix it, but don't push.".to_owned()), ..Step::default() };
+        let mut stage = played(&[prompt]);
+        let asked = ApprovalRequested {
+            approval_id: "a1".to_owned().into(),
+            call_id: Some("c1".into()),
+            command: Some("git push".into()),
+            ..ApprovalRequested::default()
+        };
+        let allowed = ApprovalResolved {
+            approval_id: "a1".to_owned().into(),
+            allowed: Some(true),
+            by: Some(by),
+            ..ApprovalResolved::default()
+        };
+        stage.say(&Line::new(10_000, call("c1")));
+        stage.say(&Line::new(10_001, asked));
+        stage.say(&Line::new(10_002, allowed));
+        stage.say(&Line::new(12_000, result("c1")));
+        assert_eq!(stage.is_open(FindingKind::Boundary), is_breach, "{by:?}");
+    }
 }
 
 fn words() -> impl Strategy<Value = String> {
