@@ -36,10 +36,14 @@ impl CheckHistory {
 
     /// Adds a finished turn that changed these files.
     pub(crate) fn add(&mut self, receipt: &Receipt, files: &[String]) {
-        self.opaque |= receipt.opaque;
+        // The result of a background command may become known in a later turn.
+        self.opaque |= receipt.opaque || receipt.background > 0;
         self.checks.retain(|check| receipt.check(check.class).is_none());
         self.checks.iter_mut().for_each(|check| age(check, receipt, files));
         self.checks.extend(receipt.checks.iter().cloned());
+        if receipt.background > 0 {
+            self.checks.iter_mut().for_each(|check| check.opaque_after = true);
+        }
     }
 }
 

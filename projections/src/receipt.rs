@@ -51,6 +51,10 @@ pub(crate) struct RunningCheck {
     /// Whether the next command of its chain runs only if it succeeded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     gates: bool,
+    /// Whether the line ends with a program whose exit code 1 is an answer, such as `grep`: some agents do not report it
+    /// as an error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ends_softly: bool,
 }
 
 /// The command of a call, of which only the beginning may be known.
@@ -151,12 +155,18 @@ pub(crate) fn checks_of(command: &str) -> Vec<RunningCheck> {
     let commands = line::commands_of(command).unwrap_or_else(|| line::unparsed(command));
     let printing = commands.iter().filter(|command| !programs::only_shows(&command.words)).count();
     let shows_files = commands.iter().any(|command| !command.is_filter && programs::shows_files(&command.words));
+    let ends_softly = commands.last().is_some_and(|last| {
+        let program = last.piped_into.last().unwrap_or(&last.words).first();
+        let program = program.map_or("", |program| programs::base(program));
+        matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "find" | "diff" | "test" | "[")
+    });
     let check = |command: &LineCommand| {
         let class = programs::class_of(&command.words)?;
         let exit = if command.background { ExitMeans::Nothing } else { command.exit };
         let drops = command.piped_into.iter().any(|filter| drops_lines(filter));
         let filtered = drops || command.redirected || shows_files;
-        Some(RunningCheck { class, exit, chain: command.chain, filtered, alone: printing == 1, gates: command.gates })
+        let (chain, alone, gates) = (command.chain, printing == 1, command.gates);
+        Some(RunningCheck { class, exit, chain, filtered, alone, gates, ends_softly })
     };
     commands.iter().filter_map(check).take(CHECKS_OF_CALL).collect()
 }
@@ -267,10 +277,20 @@ pub(crate) fn ran(
     } else {
         running
     };
-    let exit = LineExit::of(call);
+    let is_soft = call.exit_code.is_none() && running.iter().any(|check| check.ends_softly);
+    let exit = match LineExit::of(call) {
+        LineExit::Zero if is_soft => LineExit::Unknown,
+        exit => exit,
+    };
     let has_tests = running.iter().any(|check| check.class == CheckClass::Tests);
     let tests = if has_tests { summary::of_tests(text) } else { None };
-    let printed: Vec<Option<bool>> = running.iter().map(|check| check.printed(text, tests)).collect();
+    let printed = running.iter().map(|check| {
+        // Of several builds, one may have printed the success.
+        let is_of_class = |other: &&RunningCheck| other.class == check.class;
+        let is_sure = check.class == CheckClass::Tests || running.iter().filter(is_of_class).count() == 1;
+        check.printed(text, tests, running.len() == 1).filter(|passed| !passed || is_sure)
+    });
+    let printed: Vec<Option<bool>> = printed.collect();
     let command = shown.map(|shown| one_line(shown, COMMAND_CHARS)).unwrap_or_default();
     for (at, check) in running.iter().enumerate() {
         let of_chain = |other: usize| running[other].chain == check.chain;
@@ -386,7 +406,7 @@ fn begins_with_one_of(text: &str, words: &[&str]) -> bool {
 
 impl RunningCheck {
     /// Whether the output says that it succeeded; `None` if it says nothing.
-    fn printed(&self, text: &str, tests: Option<TestSummary>) -> Option<bool> {
+    fn printed(&self, text: &str, tests: Option<TestSummary>, is_only: bool) -> Option<bool> {
         match self.class {
             CheckClass::Tests => {
                 let summary = tests?;
@@ -400,12 +420,10 @@ impl RunningCheck {
                 }
             }
             CheckClass::Commit | CheckClass::Push | CheckClass::Merge => summary::of_git(self.class, text, self.alone),
-            CheckClass::Build
-            | CheckClass::Types
-            | CheckClass::Lint
-            | CheckClass::Format
-            | CheckClass::Deploy
-            | CheckClass::Install => None,
+            CheckClass::Build | CheckClass::Types | CheckClass::Lint | CheckClass::Format => {
+                summary::of_checker(self.class, text, is_only).filter(|passed| !passed || !self.filtered)
+            }
+            CheckClass::Deploy | CheckClass::Install => None,
         }
     }
 
@@ -459,6 +477,7 @@ fn tests_printed_by(call: &FinishedCall<'_>, text: &str) -> Option<RunningCheck>
         filtered: false,
         alone: false,
         gates: false,
+        ends_softly: false,
     })
 }
 

@@ -219,6 +219,13 @@ fn checks_of_earlier_turns_count() {
     assert_eq!(verdict_after(&history, &with(vec![]), "All tests pass."), Stale);
     let opaque = Receipt { opaque: true, ..with(vec![]) };
     assert_eq!(verdict_after(&history, &opaque, "All tests pass."), Undecided);
+    let background = Receipt { background: 1, ..Receipt::default() };
+    history.add(&background, &[]);
+    assert_eq!(
+        verdict_after(&history, &with(vec![]), "All tests pass."),
+        Undecided,
+        "a background command may run tests"
+    );
     history.add(&opaque, &[]);
     assert_eq!(verdict_after(&history, &quiet, "All tests pass."), Undecided);
 }

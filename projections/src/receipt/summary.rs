@@ -517,6 +517,77 @@ fn unittest(line: &str) -> Option<u32> {
         .map(|failed| failed.max(1))
 }
 
+/// What builds, type checkers, linters and formatters print last. Lines are compared in lower case, and a line that
+/// contains the text counts.
+const CHECKER_LINES: &[(CheckClass, bool, &str)] = {
+    use CheckClass::{Build, Format, Lint, Types};
+    &[
+        // Gradle, Maven, .NET, Swift, Vite, webpack and Next.js
+        (Build, true, "build successful in "),
+        (Build, true, "] build success"),
+        (Build, true, "build succeeded."),
+        (Build, true, "build complete!"),
+        (Build, true, "✓ built in "),
+        (Build, true, "compiled successfully"),
+        (Build, false, "build failed"),
+        (Build, false, "build failure"),
+        (Build, false, "failed to compile"),
+        // mypy, pyright, dialyzer
+        (Types, true, "success: no issues found"),
+        (Types, true, "0 errors, 0 warnings"),
+        (Types, true, "done (passed successfully)"),
+        (Types, false, "done (warnings were emitted)"),
+        // ruff, credo, RuboCop, golangci-lint, ESLint
+        (Lint, true, "all checks passed!"),
+        (Lint, true, "found no issues"),
+        (Lint, true, "no offenses detected"),
+        (Lint, false, "✖ "),
+        // Prettier, Black, ruff
+        (Format, true, "all matched files use prettier code style"),
+        (Format, false, "would be reformatted"),
+        (Format, false, "code style issues found"),
+    ]
+};
+
+/// Whether the output of a build, type check, linter or formatter says that it succeeded; `None` if it says nothing.
+/// `is_only` says that the line runs no other check.
+pub(super) fn of_checker(class: CheckClass, text: &str, is_only: bool) -> Option<bool> {
+    /// Number of lines examined, from the end.
+    const LAST: usize = 40;
+    let mut verdict = None;
+    for line in text.lines().rev().take(LAST) {
+        let line = plain(line);
+        // mypy, ruff and tsc: `Found 2 errors in 1 file.`
+        let finds = matches!(class, CheckClass::Types | CheckClass::Lint)
+            && line.starts_with("found ")
+            && numbers(&line).any(|(number, word)| number > 0 && matches!(word, "error" | "errors"));
+        // cargo prints the same for each of its commands.
+        let of_cargo = match class {
+            CheckClass::Build | CheckClass::Types | CheckClass::Lint if is_only => {
+                let failed = line.contains("error: could not compile");
+                (failed || line.starts_with("finished `")).then_some(!failed)
+            }
+            CheckClass::Build
+            | CheckClass::Types
+            | CheckClass::Lint
+            | CheckClass::Tests
+            | CheckClass::Format
+            | CheckClass::Commit
+            | CheckClass::Push
+            | CheckClass::Merge
+            | CheckClass::Deploy
+            | CheckClass::Install => None,
+        };
+        let of_line = CHECKER_LINES.iter().find(|(of, _, sign)| *of == class && line.contains(sign));
+        match of_line.map(|(_, passed, _)| *passed).or(of_cargo).or(finds.then_some(false)) {
+            Some(false) => return Some(false),
+            Some(true) => verdict = Some(true),
+            None => {}
+        }
+    }
+    verdict
+}
+
 /// Whether the output of a git command says that it succeeded; `None` if it says nothing about that. `alone` says that
 /// no other program printed it.
 pub(super) fn of_git(class: CheckClass, text: &str, alone: bool) -> Option<bool> {

@@ -168,6 +168,45 @@ fn an_exit_code_counts_only_for_the_command_it_belongs_to() {
 }
 
 #[test]
+fn the_last_lines_of_checkers_decide_behind_a_pipe() {
+    for (command, output, expected) in [
+        ("cargo build 2>&1 | tail -3", "    Finished `dev` profile [unoptimized] target(s) in 2.1s", "build passed"),
+        (
+            "cargo check 2>&1 | tail -3",
+            "error: could not compile `a` (lib) due to 1 previous error",
+            "type check failed",
+        ),
+        ("./gradlew assemble | tail", "BUILD SUCCESSFUL in 5s", "build passed"),
+        ("mvn -q package | tail", "[INFO] BUILD FAILURE", "build failed"),
+        ("npx vite build | tail -2", "✓ built in 1.22s", "build passed"),
+        ("mypy src | tail -1", "Success: no issues found in 3 source files", "type check passed"),
+        ("mypy src | tail -1", "Found 2 errors in 1 file (checked 3 source files)", "type check failed"),
+        ("npx tsc | tail -1", "Found 0 errors. Watching for file changes.", "type check unknown"),
+        ("mix dialyzer 2>&1 | tail -5", "done (passed successfully)", "type check passed"),
+        ("ruff check . | tail -1", "All checks passed!", "lint passed"),
+        ("npx eslint . | tail -3", "✖ 3 problems (3 errors, 0 warnings)", "lint failed"),
+        ("mix format --check-formatted; mix credo | tail", "found no issues.", "format unknown, lint passed"),
+        ("npx prettier --check . | tail -1", "All matched files use Prettier code style!", "format passed"),
+        // Either of them may have printed it.
+        ("cargo build -p a; cargo build -p b | tail", "    Finished `dev` profile", "build unknown"),
+        ("cargo check; cargo clippy | tail", "    Finished `dev` profile", "type check unknown, lint unknown"),
+        ("ruff check . | grep passed", "All checks passed!", "lint unknown"),
+    ] {
+        assert_eq!(verdicts(command, Some(0), output), expected, "{command}");
+    }
+}
+
+#[test]
+fn success_is_not_concluded_from_a_line_that_ends_with_a_search() {
+    // Claude Code does not report exit code 1 of such a line as an error.
+    for command in ["cargo build && mix dialyzer | grep lib", "cargo build && grep x log", "cargo build && diff a b"] {
+        let first = |exit| verdicts(command, exit, "").split(", ").next().unwrap().to_owned();
+        assert_eq!(first(None), "build unknown", "{command}");
+        assert_eq!(first(Some(0)), "build passed", "{command}");
+    }
+}
+
+#[test]
 fn in_a_chain_a_later_result_shows_that_earlier_commands_succeeded() {
     let command = "cargo fmt && cargo build && cargo test && git commit -qm x && git push";
     assert_eq!(

@@ -582,7 +582,11 @@ impl SessionState {
                 receipt: &turn.receipt,
                 files: &turn.work.files,
                 history: &self.checks,
-                has_gap: has_open_calls || turn.receipt.background > 0 || self.began_elsewhere(&turn),
+                has_gap: has_open_calls
+                    || turn.receipt.background > 0
+                    // The agent reports what a background command or a sub-agent did.
+                    || turn.trigger == TurnTrigger::Wakeup
+                    || self.began_elsewhere(&turn),
             };
             turn.receipt.claims = claims::judge(text, record);
         }
