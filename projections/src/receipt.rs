@@ -280,7 +280,7 @@ pub(crate) fn ran(
     let is_soft = call.exit_code.is_none() && running.iter().any(|check| check.ends_softly);
     let exit = match LineExit::of(call) {
         LineExit::Zero if is_soft => LineExit::Unknown,
-        exit => exit,
+        exit @ (LineExit::Zero | LineExit::NotZero | LineExit::Unknown) => exit,
     };
     let has_tests = running.iter().any(|check| check.class == CheckClass::Tests);
     let tests = if has_tests { summary::of_tests(text) } else { None };
