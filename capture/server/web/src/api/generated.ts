@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 15b43903722a02c16cbc7151b52099ffb4632b21bc2a2a45af98b2827e82b7ba
+// SHA-256 of its paths and components: 495786ba65662cc43773481dfe651d64e241e56c7cfb895f5742efcc6bdfae0c
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -124,7 +124,7 @@ export type ApprovalPage = {
 
 /** The agent stopped to ask for permission. The content of the request is exact unless it was read from a screen. */
 export type ApprovalRequested = {
-  /** What it is about. */
+  /** The kind of action that the agent asks for. */
   about?: (ApprovalKind | null);
   /** capture's id of the approval. */
   approval_id: string;
@@ -240,7 +240,7 @@ export type ApprovalView = {
   input?: string | null;
   /** The key of the claim that was made with the request. */
   key?: string | null;
-  /** What it is about; absent when not known. */
+  /** The kind of action the agent asks for; absent if not known. */
   kind: (ApprovalKind | null);
   /**
    * Secrets were removed from the request before it was stored; the agent's original still contains them. capture
@@ -468,6 +468,8 @@ export type Check = {
   failures?: number;
   /** The files of these edits, each once; at most 3. */
   files_after?: string[];
+  /** Whether a program ran after it that may have run this check again without showing a result. */
+  opaque_after?: boolean;
   /** Number of runs of this class in the turn. */
   tries: number;
   /** How it ended. */
@@ -491,6 +493,26 @@ export type Choice = {
   /** Whether the cursor is on it, so that Enter chooses it. */
   selected?: boolean;
 };
+
+/** A statement of an agent, compared with what its commands showed. */
+export type ClaimCheck = {
+  /** What the statement is about. */
+  about: ClaimSubject;
+  /** The event of the result that decided; absent if there is none. */
+  event?: (EventId | null);
+  /** The sentence, shortened. */
+  said: string;
+  /** What the record says about it. */
+  verdict: ClaimVerdict;
+  /** Why, in words. */
+  why: string;
+};
+
+/** What the agent's last message says was done. */
+export type ClaimSubject = ("tests" | "build" | "types" | "lint" | "commit" | "push" | "merge" | "deploy" | "todo");
+
+/** What the record of a session says about a statement of its agent. */
+export type ClaimVerdict = ("supported" | "stale" | "contradicted" | "unsupported" | "undecided");
 
 /** What a pairing code is for. */
 export type CodeScope = ("read" | "control" | "admin");
@@ -905,13 +927,14 @@ export type Finding = {
 };
 
 /** The kind of a finding. */
-export type FindingKind = ("approval" | "risky_approval" | "approval_backlog" | "question" | "stuck" | "loop" | "repeated_failure" | "auth" | "rate_limit" | "quota" | "network" | "merge_conflict" | "context_full" | "crash" | "open_work" | "completion" | "long_job" | "provider" | "idle" | "shared_files" | "shared_quota" | "several_blocked" | "boundary");
+export type FindingKind = ("approval" | "risky_approval" | "approval_backlog" | "question" | "stuck" | "loop" | "repeated_failure" | "auth" | "rate_limit" | "quota" | "network" | "merge_conflict" | "context_full" | "crash" | "open_work" | "completion" | "long_job" | "provider" | "idle" | "shared_files" | "shared_quota" | "several_blocked" | "claim" | "boundary");
 
 export const FINDING_KINDS: Record<FindingKind, { meaning: string; need: Need | null; title: string }> = {
   approval: { meaning: "a permission request is pending", need: "approval", title: "Approval" },
   approval_backlog: { meaning: "several permission requests are pending, or one for a long time", need: "approval", title: "Approval backlog" },
   auth: { meaning: "the agent is not signed in, or its key was rejected", need: "failure", title: "Sign-in" },
   boundary: { meaning: "the agent did something that you had forbidden", need: "stuck", title: "Boundary" },
+  claim: { meaning: "the agent's last message does not agree with what its commands showed", need: "prompt", title: "Claim" },
   completion: { meaning: "a turn is done, and nothing is pending", need: "prompt", title: "Completion" },
   context_full: { meaning: "the context is nearly full", need: "stuck", title: "Context full" },
   crash: { meaning: "the agent's process died", need: "failure", title: "Crash" },
@@ -1571,8 +1594,17 @@ export type Receipt = {
   background?: number;
   /** The last run of each class, in the order of these runs. */
   checks?: Check[];
+  /** The statements of the agent's last message, compared with the checks; at most 4. */
+  claims?: ClaimCheck[];
+  /** Number of edits that were carried out. */
+  edits?: number;
   /** The files whose last edit failed, each once; at most 3. */
   failed_edits?: string[];
+  /**
+   * Whether a program ran that may have run checks without showing their results: a script, a tool of an MCP server,
+   * a sub-agent.
+   */
+  opaque?: boolean;
   /** Number of items of the agent's to-do list that are not done; absent without a list. */
   todo_left?: number | null;
 };
