@@ -15,6 +15,7 @@ pub mod items;
 pub mod prompt;
 pub mod receipt;
 pub mod rules;
+pub mod scope;
 mod session;
 pub mod shorten;
 pub mod state;
@@ -34,6 +35,7 @@ pub use items::{CallResult, ConversationItem, ConversationItems, ItemBody, ItemT
 pub use prompt::Prompt;
 pub use receipt::runs_tests;
 pub use rules::StatusRules;
+pub use scope::{Ask, Distance, Drift, Left, ScopedFile};
 pub use session::{
     Evidence, LabelChange, MarkChange, OpenTurn, Session, SessionHealth, SessionMarks, SessionStatus, Summary,
     TranscriptView, Usage,

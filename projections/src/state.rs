@@ -699,7 +699,7 @@ fn strength_of(event: &Event) -> Confidence {
 }
 
 /// Whether a prompt is repeated history and not a new turn.
-fn is_restated(event: &Event) -> bool {
+pub(crate) fn is_restated(event: &Event) -> bool {
     // A prompt that was only observed being typed has low confidence too, but it is not a repetition.
     matches!(event.payload, Payload::UserPrompt(_))
         && event.confidence == events::Confidence::Low

@@ -1,6 +1,6 @@
 //! The harness of the end-to-end tests: recordings played in virtual time ([`world`]) and scored ([`score`]), recorded
 //! terminals ([`terminal`]), the real program with a temporary data directory ([`program`]), a scripted daemon of Codex
-//! ([`daemon`]), a user at a terminal ([`terminal_user`]), generated transcript lines ([`transcript`]), a small HTTP
+//! ([`daemon`]), a user at a terminal ([`terminal_user`]), generated transcript lines ([`transcript`]) and sessions of Claude Code ([`claude_session`]), a small HTTP
 //! client ([`http`]), receivers of notifications: a desktop ([`desktop`]) and a webhook server ([`receiver`]), a
 //! simulated agent that speaks the agents' protocols ([`owned`]), scripted models ([`models`]), the real agents with
 //! these models ([`live`]), and the public benchmark of the status ([`statusbench`]).
@@ -9,6 +9,7 @@
 //! holds ([`eventually`]), with a deadline.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, reason = "a harness fails by panicking")]
 
+pub mod claude_session;
 pub mod daemon;
 pub mod desktop;
 pub mod http;

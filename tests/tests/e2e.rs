@@ -14,6 +14,7 @@ mod e2e {
     mod daemon;
     mod descent;
     mod docs;
+    mod drift;
     mod everyday;
     mod explain;
     mod export;

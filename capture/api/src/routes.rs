@@ -422,6 +422,8 @@ operations! {
     ListTurns = GET "/api/v1/sessions/{id}/turns" Read (HistoryQuery, NoBody) -> TurnPage;
     /// The files a session changed, the commands it ran and its last answer, from its last 20,000 events.
     GetWork = GET "/api/v1/sessions/{id}/work" Read (NoQuery, NoBody) -> projections::WorkLog;
+    /// What the person asked for in a session, and how far its edits are from the named files, from its last 20,000 events.
+    GetDrift = GET "/api/v1/sessions/{id}/drift" Read (NoQuery, NoBody) -> projections::Drift;
     /// A Markdown note without secrets with which a person or an agent can continue a session's work.
     HandOffSession = GET "/api/v1/sessions/{id}/handoff" Read (NoQuery, NoBody) -> HandoffNote;
     /// What a session is about.

@@ -14,6 +14,7 @@ mod conversation;
 mod dataset;
 mod detach_key;
 mod doctor;
+mod drift;
 mod drive;
 mod editor;
 mod events;

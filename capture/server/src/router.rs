@@ -143,6 +143,7 @@ fn handler(route: &'static Route) -> MethodRouter<App> {
         O::ReadConversation => of(route, history::conversation),
         O::ListTurns => of(route, history::turns),
         O::GetWork => of(route, history::work),
+        O::GetDrift => of(route, history::drift),
         O::HandOffSession => of(route, history::handoff),
         O::SummarizeSession => of(route, sessions::summary::<api::routes::SummarizeSession>),
         O::UsageOfSession => of(route, sessions::usage),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use events::{Cursor, CursorSummary, Event, Kind, SessionId, Timestamp};
-use projections::{Conclusion, Session, SessionState, Turn, WorkLog};
+use projections::{Conclusion, Drift, Session, SessionState, Turn, WorkLog};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -30,6 +30,8 @@ pub(crate) const POSITION: &str =
     "SELECT max(ifnull((SELECT max(position) FROM events), 0), ifnull((SELECT position FROM log_end), 0))";
 /// Number of events read at a time for a session's work log.
 const WORK_PAGE: usize = 1_000;
+/// Length of the prompts that are read in full for one answer, bytes.
+const PROMPT_BYTES: u64 = 8 << 20;
 /// Longest wait for a database lock of another program.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -494,6 +496,31 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// How far the edits among the last `events` events of a session are from what its prompts name. Prompts count
+    /// however old they are.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn drift(&self, id: SessionId, events: u64) -> Result<Drift, ReadError> {
+        let newest = self.last_events(id, 1, &[])?;
+        let begin = newest.first().map_or(0, |event| event.sequence).saturating_sub(events);
+        let mut drift = Drift::default();
+        let mut left = PROMPT_BYTES;
+        for (mut after, end, kinds) in [(0, begin, Drift::NAMING_KINDS), (begin, u64::MAX, Drift::KINDS)] {
+            while after < end {
+                let page = self.events(id, after, WORK_PAGE, kinds)?;
+                after = page.last().filter(|_| page.len() == WORK_PAGE).map_or(end, |event| event.sequence);
+                for mut event in page.into_iter().take_while(|event| event.sequence <= end) {
+                    if event.payload.kind() == Kind::UserPrompt {
+                        self.whole_text(&mut event, &mut left)?;
+                    }
+                    drift.apply(&event);
+                }
+            }
+        }
+        Ok(drift)
     }
 
     /// Folds an event into its session, with the complete text if the reducer needs it. If the text is unreadable or

@@ -23,7 +23,7 @@ use export::{
     report::{Handoff, Markup, ReportFormat},
 };
 use monitor::{DetectorLimits, Monitor};
-use projections::{ConversationItems, SessionState, StatusRules, WorkLog};
+use projections::{ConversationItems, Drift, SessionState, StatusRules, WorkLog};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tests::{
@@ -220,6 +220,7 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
     let mut state = SessionState::new(id, Provider::Claude, None, at, StatusRules::default());
     let (mut monitor, mut items, mut work) =
         (Monitor::new(DetectorLimits::default()), ConversationItems::default(), WorkLog::default());
+    let mut drift = Drift::default();
     let (mut views, mut turns, mut findings) = (String::new(), Vec::new(), String::new());
     let mut doors = Vec::new();
     for event in events {
@@ -231,6 +232,7 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
         let found = monitor.apply(event).into_iter().chain(monitor.check(&session, event.created_at));
         found.for_each(|finding| findings += &strings_of(&redact::of_finding(finding)));
         work.apply(event);
+        drift.apply(event);
         items.apply(event);
     }
     let later = Timestamp::from_millisecond(100_000_000);
@@ -244,6 +246,7 @@ fn doors(events: &[Event]) -> Vec<(&'static str, String)> {
         ("turns", strings_of(&turns)),
         ("findings", findings),
         ("what was done", strings_of(&work)),
+        ("the distance of edits", strings_of(&drift)),
     ]);
     let note = Handoff::new(session.clone(), turns.clone(), work, open);
     for markup in [Markup::Markdown, Markup::Terminal] {

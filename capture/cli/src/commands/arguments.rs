@@ -13,9 +13,9 @@ use printing::style;
 use super::{
     agent, approvals, attach, audit, check, complete, config,
     context::{Context, complain},
-    dataset, doctor, drive, events, explain, export, findings, fix_tty, hooks, host, jump, label, log, man, mcp, next,
-    note, notify, output, overview, policy, ps, queue, redact, report, resume, retention, run, runs, screen, search,
-    send, serve, service, shell, show, statusline, stop, telemetry, uninstall, usage, wait, web,
+    dataset, doctor, drift, drive, events, explain, export, findings, fix_tty, hooks, host, jump, label, log, man, mcp,
+    next, note, notify, output, overview, policy, ps, queue, redact, report, resume, retention, run, runs, screen,
+    search, send, serve, service, shell, show, statusline, stop, telemetry, uninstall, usage, wait, web,
 };
 
 /// Watch coding agents: what each session is doing, and which one needs you.
@@ -72,6 +72,15 @@ enum Command {
   capture check 7K3M9QXT --all
   capture check --stale-ok")]
     Check(check::Arguments),
+    /// Show how far a session's edits are from what you named in your prompts.
+    ///
+    /// Lists each prompt with the files that were changed for it. A file is named (you named it or its directory), near
+    /// (in the directory of a named file, its test, a manifest), read first (in the same turn) or elsewhere. If several
+    /// edits in a row are far from everything you named, the first one is where the session left its subject.
+    #[command(after_help = "Examples:
+  capture drift
+  capture drift 7K3M9QXT --json")]
+    Drift(drift::Arguments),
     /// Explain what is wrong with a session, and what to do about it.
     #[command(after_help = "Examples:
   capture why
@@ -390,6 +399,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "show",
             "explain",
             "check",
+            "drift",
             "why",
             "wait",
             "log",
@@ -560,6 +570,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Wait(arguments) => wait::run(&context()?, &arguments),
         Command::Explain(arguments) => explain::run(&context()?, &arguments),
         Command::Check(arguments) => check::run(&context()?, &arguments),
+        Command::Drift(arguments) => drift::run(&context()?, &arguments),
         Command::Why(arguments) => check::why(&context()?, &arguments),
         Command::Approvals(arguments) => approvals::list(&context()?, &arguments),
         Command::Approve(arguments) => approvals::approve(&context()?, &arguments),

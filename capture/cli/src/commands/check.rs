@@ -151,7 +151,7 @@ fn reasons(session: &Session, findings: &[Finding]) -> String {
 
 /// The session with this name, or else the last active one of the current directory: one that runs in it, above it or
 /// below it.
-fn named_or_here(client: &Client, given: Option<&str>) -> anyhow::Result<Session> {
+pub(super) fn named_or_here(client: &Client, given: Option<&str>) -> anyhow::Result<Session> {
     if let Some(given) = given {
         return find(client, given);
     }

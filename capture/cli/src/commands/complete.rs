@@ -41,6 +41,7 @@ const ARGUMENTS: &[(&str, &str, Named)] = &[
     ("approve", "id", Named::Approval),
     ("attach", "run", Named::Run),
     ("deny", "id", Named::Approval),
+    ("drift", "session", Named::Session),
     ("events", "session", Named::Session),
     ("explain", "session", Named::Session),
     ("findings", "id", Named::Finding),

@@ -8,8 +8,8 @@ use api::{
     },
     list::MAX_LIMIT,
     routes::{
-        GetText, GetWork, HandOffSession, ListEvents, ListRecentTurns, ListStatusChanges, ListTurns, ReadConversation,
-        StatusHistory,
+        GetDrift, GetText, GetWork, HandOffSession, ListEvents, ListRecentTurns, ListStatusChanges, ListTurns,
+        ReadConversation, StatusHistory,
     },
 };
 use events::{Event, FindingState, Kind, Payload, SessionId, Timestamp};
@@ -107,6 +107,13 @@ pub(crate) async fn work(call: Call<GetWork>) -> HandlerResult {
     let id = target(&call).await?;
     let work = call.app.read(move |reader| reader.work(id, WORK_EVENTS)).await?;
     call.answer(&work)
+}
+
+/// `GET /api/v1/sessions/{id}/drift`
+pub(crate) async fn drift(call: Call<GetDrift>) -> HandlerResult {
+    let id = target(&call).await?;
+    let drift = call.app.read(move |reader| reader.drift(id, WORK_EVENTS)).await?;
+    call.answer(&drift)
 }
 
 /// `GET /api/v1/sessions/{id}/handoff`

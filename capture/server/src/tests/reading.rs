@@ -297,6 +297,37 @@ async fn the_work_of_a_session_lists_its_files_and_commands() {
 }
 
 #[tokio::test]
+async fn the_drift_of_a_session_remembers_old_prompts() {
+    use events::{ToolCall, ToolKind, ToolResult, UserPrompt};
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    let row = server.log.session(&session(1, State::Running));
+    let call = |n: u64, title: String| ToolCall {
+        call_id: n.to_string(),
+        tool: ToolKind::Edit,
+        title: Some(title),
+        ..ToolCall::default()
+    };
+    let mut prompt = event(1, 1, 1, UserPrompt::default());
+    prompt.text = Some("Fix src/a.rs".into());
+    // More than the 20,000 events whose edits count.
+    let edits = (2..22_000_u64).flat_map(|n| {
+        let file = if n < 21_000 { "src/a.rs".into() } else { format!("lib/d{}/b.rs", n % 2) };
+        let result = ToolResult { call_id: n.to_string(), ..ToolResult::default() };
+        [event(1, 2 * n, 2 * n, call(n, file)), event(1, 2 * n + 1, 2 * n + 1, result)]
+    });
+    let events: Vec<_> = [prompt].into_iter().chain(edits).collect();
+    server.log.append(row, &events);
+    let drift = server.get("/api/v1/sessions/agent-1/drift").await.json();
+    let ask = &drift["asks"][0];
+    assert_eq!((&ask["prompt"], &ask["named"]), (&"Fix src/a.rs".into(), &serde_json::json!(["src/a.rs"])));
+    let files = ask["files"].as_array().unwrap();
+    assert_eq!((files.len(), &files[0]["distance"], &files[0]["edits"]), (3, &"named".into(), &9_000.into()));
+    assert_eq!((&drift["left"]["file"], &drift["left"]["sequence"]), (&"lib/d0/b.rs".into(), &42_000.into()));
+    assert_eq!(server.get("/api/v1/sessions/agent-9/drift").await.error(), (404, "not_found".into()));
+}
+
+#[tokio::test]
 async fn sub_agents_are_folded_into_the_conversation() {
     use events::{ToolCall, ToolKind, ToolResult, UserPrompt};
     let mut server = TestServer::new();
