@@ -40,6 +40,7 @@ const ARGUMENTS: &[(&str, &str, Named)] = &[
     ("approvals", "session", Named::Session),
     ("approve", "id", Named::Approval),
     ("attach", "run", Named::Run),
+    ("check", "session", Named::Session),
     ("deny", "id", Named::Approval),
     ("drift", "session", Named::Session),
     ("events", "session", Named::Session),
@@ -58,6 +59,7 @@ const ARGUMENTS: &[(&str, &str, Named)] = &[
     ("show", "session", Named::Session),
     ("stop", "run", Named::Run),
     ("wait", "session", Named::Session),
+    ("why", "session", Named::Session),
 ];
 
 /// Adds completion candidates to the arguments of the command line.

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 495786ba65662cc43773481dfe651d64e241e56c7cfb895f5742efcc6bdfae0c
+// SHA-256 of its paths and components: 8ceddd24ae2627bf738c3894b7be3c6bbc6e3bebf97ab42325375e5ea058948f
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -322,6 +322,27 @@ export type ApprovalWaits = {
   p50_s: number | null;
   /** 90th percentile of the waiting time of the requests that a person answered, seconds. */
   p90_s: number | null;
+};
+
+/** A turn that a person's prompt opened, with the work until the next one. */
+export type Ask = {
+  /** Number of commands. */
+  commands?: number;
+  /** The event of the prompt. */
+  event: EventId;
+  /** The changed files in the order of their first change, at most 64. */
+  files?: ScopedFile[];
+  /** Whether more files were changed than are listed. */
+  more_files?: boolean;
+  /**
+   * The files, directories and identifiers that the person named, at most 12. Of names that may mean something
+   * else, only those that a changed file matched.
+   */
+  named?: string[];
+  /** The prompt in one line, shortened. */
+  prompt: string;
+  /** The number of the turn in the session; 0 if unknown. */
+  turn: number;
 };
 
 /** A part of a message that arrived after the message's event was committed, or live output. */
@@ -774,6 +795,19 @@ export type Dialog = {
   unanswerable?: string | null;
 };
 
+/** The distance of an edit from what the person named. */
+export type Distance = ("named" | "near" | "read_first" | "elsewhere");
+
+/** What the person asked for in a session, and how far its edits are from it. */
+export type Drift = {
+  /** The turns that a person's prompt opened, oldest first; at most the last 200. */
+  asks: Ask[];
+  /** Number of earlier turns that are not in `asks`. */
+  earlier?: number;
+  /** Where the session left its subject, if it did. */
+  left?: (Left | null);
+};
+
 /** An empty object. */
 export type EmptyBody = Record<string, unknown>;
 
@@ -1114,6 +1148,18 @@ export type LaneSegment = {
   state: State;
   /** End of the period. */
   until: Timestamp;
+};
+
+/** The first of the edits with which a session left its subject. */
+export type Left = {
+  /** The event of the edit. */
+  event: EventId;
+  /** The file. */
+  file: string;
+  /** Its sequence in the session. */
+  sequence: number;
+  /** The number of the turn in the session; 0 if unknown. */
+  turn: number;
 };
 
 /** A device in the list of paired devices. */
@@ -1883,6 +1929,18 @@ export type RunPage = {
 
 /** The state of a run. */
 export type RunState = ("running" | "exited" | "unreachable");
+
+/** A changed file. */
+export type ScopedFile = {
+  /** Its distance at its closest edit; absent if the person named nothing. */
+  distance?: (Distance | null);
+  /** Number of edits. */
+  edits: number;
+  /** The event of the first edit. */
+  event: EventId;
+  /** The file, as the agent names it. */
+  file: string;
+};
 
 /** The current screen. */
 export type Screen = {
@@ -3501,6 +3559,13 @@ export interface Routes {
     query: { after?: number; cursor?: number; limit?: number; texts?: ConversationTexts };
     body: undefined;
     answer: ConversationPage;
+  };
+  /** What the person asked for in a session, and how far its edits are from the named files, from its last 20,000 events. */
+  "GET /api/v1/sessions/{id}/drift": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: Drift;
   };
   /** The events of a session, in order. */
   "GET /api/v1/sessions/{id}/events": {
