@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 use events::{CheckClass, ClaimSubject};
-use regex::{Captures, Regex};
+use regex::{Captures, Regex, RegexBuilder};
 
 use crate::receipt;
 
@@ -16,6 +16,8 @@ use crate::receipt;
 const LINES: usize = 400;
 /// Longest line read, bytes.
 const LINE_BYTES: usize = 2_000;
+/// Size of the cache of each pattern; by default it may grow to 2 MB.
+const CACHE_BYTES: usize = 128 << 10;
 
 /// What an agent says was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +78,7 @@ const LINT_CLEAN: &str = "lint «clean»";
 
 /// Compiles a pattern. Its word boundaries are those of ASCII, which are much faster.
 fn regex(pattern: &str) -> Result<Regex, regex::Error> {
-    Regex::new(&pattern.replace(r"\b", r"(?-u:\b)"))
+    RegexBuilder::new(&pattern.replace(r"\b", r"(?-u:\b)")).dfa_size_limit(CACHE_BYTES).build()
 }
 
 impl Grammar {
