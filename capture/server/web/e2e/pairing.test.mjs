@@ -136,3 +136,21 @@ test("a cookie alone changes nothing for a foreign page, and the page cannot be 
   assert.equal(page.headers.get("access-control-allow-origin"), null);
   await visitor.close();
 });
+
+test("a refusal from before the pairing does not keep the page offline", async () => {
+  const visitor = await Visitor.make(browser, world);
+  const page = await visitor.context.newPage();
+  const pairing = page.waitForResponse((response) => response.url().endsWith("/api/v1/pair"));
+  let asked = 0;
+  await page.route("**/api/v1/me", async (route) => {
+    asked += 1;
+    // The second one is that of the stream, whose WebSocket was refused.
+    if (asked !== 2) return route.continue();
+    const refusal = await route.fetch();
+    await pairing;
+    await route.fulfill({ response: refusal });
+  });
+  await page.goto(`${world.url}/pair#${await world.code("control")}`);
+  await page.locator(".connection-live").waitFor();
+  await visitor.context.close();
+});

@@ -50,6 +50,8 @@ export class Stream {
   private readonly watch: ReturnType<typeof setInterval>;
   private stopped = false;
   private refused = false;
+  /** Whether this browser was paired during the current attempt. */
+  private pairedMeanwhile = false;
   /** Number of consecutive times no WebSocket could be opened although the server answers. */
   private unopened = 0;
   /** The sessions whose events are sent. */
@@ -66,6 +68,8 @@ export class Stream {
 
   /** Reconnects after this browser was paired. */
   again(): void {
+    // An attempt from before the pairing may still be under way, and is about to be refused.
+    this.pairedMeanwhile = !this.refused;
     if (!this.refused) return;
     this.refused = false;
     void this.follow();
@@ -146,6 +150,10 @@ export class Stream {
       // Not paired, or not any more: pairing this browser starts the stream again.
       if (cause instanceof ApiFailure && cause.status === 401) {
         this.abort = null;
+        if (this.pairedMeanwhile) {
+          this.pairedMeanwhile = false;
+          return this.follow();
+        }
         connection.value = "offline";
         this.refused = true;
         return;
