@@ -167,6 +167,13 @@ pub(crate) struct HangCause {
     pub(crate) may_be_slow: bool,
 }
 
+impl HangCause {
+    /// What the command waits for, as a clause after its name: `probably waits for …` if it may also be slow.
+    pub(crate) fn clause(&self) -> String {
+        format!("{}{}", if self.may_be_slow { "probably " } else { "" }, self.waits)
+    }
+}
+
 /// Why a command that has been running for a while does not end, if that is certain. `output` is the end of its output
 /// so far, and `screen` the text of its terminal, if they are known.
 #[must_use]

@@ -128,7 +128,7 @@ impl StuckDetector {
     /// Raises a finding about a command that will not end.
     pub(crate) fn hangs(of: &RunningCommand, cause: &HangCause, at: Timestamp, findings: &mut SessionFindings) {
         let command = one_line(&of.line, SHOWN_CHARS);
-        let what = format!("`{command}` {}{}", if cause.may_be_slow { "probably " } else { "" }, cause.waits);
+        let what = format!("`{command}` {}", cause.clause());
         let shown = if cause.is_shown { "its output shows the cause" } else { "its command line shows the cause" };
         let seconds = at.since_ms(of.since) / 1_000;
         let why = format!("the command has been running for {seconds} s, and {shown} · try: {}", cause.unblock);
@@ -178,14 +178,7 @@ impl StuckDetector {
         let cause = call
             .filter(|_| work == PendingWork::Tool)
             .and_then(|call| hang_cause(&call.command_line.as_ref()?.line, None, None));
-        let why = cause.map_or(why.clone(), |cause| {
-            format!(
-                "{why} · it {}{} · try: {}",
-                if cause.may_be_slow { "probably " } else { "" },
-                cause.waits,
-                cause.unblock
-            )
-        });
+        let why = cause.map_or(why.clone(), |cause| format!("{why} · it {} · try: {}", cause.clause(), cause.unblock));
         let raise = NewFinding::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
         let evidence = self.last.into_iter().collect();
         findings.raise(NewFinding { key: SILENT.into(), evidence, ..raise }, at);

@@ -37,13 +37,12 @@ impl CheckHistory {
     /// Adds a finished turn that changed these files.
     pub(crate) fn add(&mut self, receipt: &Receipt, files: &[String]) {
         // The result of a background command may become known in a later turn.
-        self.opaque |= receipt.opaque || receipt.background > 0;
+        let continues = receipt.background > 0;
+        self.opaque |= receipt.opaque || continues;
         self.checks.retain(|check| receipt.check(check.class).is_none());
         self.checks.iter_mut().for_each(|check| age(check, receipt, files));
         self.checks.extend(receipt.checks.iter().cloned());
-        if receipt.background > 0 {
-            self.checks.iter_mut().for_each(|check| check.opaque_after = true);
-        }
+        self.checks.iter_mut().for_each(|check| check.opaque_after |= continues);
     }
 }
 
@@ -248,8 +247,7 @@ fn edits_after(check: &Check) -> Option<String> {
         return None;
     }
     let edits = if check.edits_after == 1 { "1 edit".to_owned() } else { format!("{} edits", check.edits_after) };
-    let names: Vec<&str> =
-        check.files_after.iter().take(FILES).map(|file| file.rsplit(['/', '\\']).next().unwrap_or(file)).collect();
+    let names: Vec<&str> = check.files_after.iter().take(FILES).map(|file| file_name(file)).collect();
     Some(if names.is_empty() {
         edits
     } else {
@@ -257,8 +255,12 @@ fn edits_after(check: &Check) -> Option<String> {
     })
 }
 
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
 fn is_document(file: &str) -> bool {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_ascii_lowercase();
+    let name = file_name(file).to_ascii_lowercase();
     let is_named = ["license", "changelog", "readme", "authors", "notice"].contains(&name.as_str());
     is_named || [".md", ".txt", ".rst", ".adoc"].iter().any(|end| name.ends_with(end))
 }

@@ -507,8 +507,14 @@ fn is_assignment(word: &str) -> bool {
 pub(super) fn runs_a_task<W: AsRef<str>>(words: &[W]) -> bool {
     let words = without_wrappers(words);
     let program = words.first().map_or("", |word| word.as_ref());
+    let program_name = base(program);
+    runs_tasks(program_name) || matches!(program_name, "mvnw" | "tox" | "nox") || program.contains('/')
+}
+
+/// Whether a program runs tasks or scripts that the project defines.
+fn runs_tasks(program: &str) -> bool {
     matches!(
-        base(program),
+        program,
         "make"
             | "gmake"
             | "just"
@@ -520,9 +526,6 @@ pub(super) fn runs_a_task<W: AsRef<str>>(words: &[W]) -> bool {
             | "gradle"
             | "gradlew"
             | "mvn"
-            | "mvnw"
-            | "tox"
-            | "nox"
             | "npm"
             | "pnpm"
             | "yarn"
@@ -531,17 +534,17 @@ pub(super) fn runs_a_task<W: AsRef<str>>(words: &[W]) -> bool {
             | "turbo"
             | "sh"
             | "bash"
-    ) || program.contains('/')
+    )
 }
 
 /// Whether a program runs what its arguments or files of the project name.
 fn runs_what_it_is_told(program: &str) -> bool {
     program.starts_with("python")
+        || runs_tasks(program)
         || matches!(
             program,
             "node"
                 | "deno"
-                | "bun"
                 | "tsx"
                 | "ts-node"
                 | "ruby"
@@ -551,34 +554,16 @@ fn runs_what_it_is_told(program: &str) -> bool {
                 | "elixir"
                 | "iex"
                 | "java"
-                | "sh"
-                | "bash"
                 | "zsh"
                 | "dash"
                 | "fish"
                 | "pwsh"
                 | "powershell"
-                | "npm"
-                | "pnpm"
-                | "yarn"
                 | "npx"
                 | "bunx"
-                | "nx"
-                | "turbo"
                 | "lerna"
-                | "make"
-                | "gmake"
-                | "just"
-                | "task"
-                | "mage"
-                | "invoke"
-                | "doit"
-                | "rake"
                 | "ninja"
                 | "mix"
-                | "gradle"
-                | "gradlew"
-                | "mvn"
                 | "cargo"
                 | "go"
                 | "dotnet"
