@@ -1,13 +1,11 @@
-//! `capture check` and `capture why`: what an agent said, held against what its commands showed, and why a session
-//! needs somebody.
+//! `capture check` and `capture why`: what an agent said, held against what its commands showed, and what is
+//! wrong with a session.
 
 use std::{fmt::Write, path::Path};
 
 use api::{
-    findings::FindingsQuery,
-    history::HistoryQuery,
     list::Limit,
-    routes::{ListFindings, ListSessions, ListTurns},
+    routes::ListSessions,
     sessions::{ActiveFilter, SessionsQuery},
 };
 use client::{Client, failure::Failed};
@@ -17,7 +15,10 @@ use printing::{prose, safe, style};
 use projections::{Session, Turn};
 use serde::Serialize;
 
-use super::context::{Context, find, print_line};
+use super::{
+    context::{Context, find, print_line},
+    report::{findings_of, turns_of},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -39,8 +40,8 @@ pub(super) struct Why {
     session: Option<String>,
 }
 
-/// Number of turns per request.
-const PAGE: usize = 500;
+/// Number of most recent turns among which the last finished one is looked for.
+const LAST_TURNS: u32 = 10;
 /// Number of sessions among which that of this directory is looked for.
 const SESSIONS: usize = 500;
 /// Maximum number of findings shown.
@@ -59,7 +60,9 @@ struct Checked<'a> {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = named_or_here(&client, arguments.session.as_deref())?;
-    let mut turns = finished_turns(&client, &session, arguments.all)?;
+    let after = if arguments.all { 0 } else { session.turns.saturating_sub(LAST_TURNS) };
+    let mut turns = turns_of(&client, &session, after)?;
+    turns.retain(|turn| turn.completed_at.is_some());
     if !arguments.all {
         turns.drain(..turns.len().saturating_sub(1));
     }
@@ -97,7 +100,7 @@ fn report(session: &Session, turns: &[Turn]) -> String {
         let ended = turn.completed_at.map(style::local).unwrap_or_default();
         let _ = writeln!(text, "\nturn {}, ended {ended}", turn.number);
         let mut line = |name: &str, value: &str| {
-            let _ = writeln!(text, "{}", prose(&format!("{name:<10}{}", safe(value)), VALUE_COLUMN));
+            let _ = writeln!(text, "{}", prose(&format!("{name:<VALUE_COLUMN$}{}", safe(value)), VALUE_COLUMN));
         };
         line("checks", checks.as_deref().unwrap_or("no checks ran"));
         for claim in &turn.receipt.claims {
@@ -114,12 +117,7 @@ fn report(session: &Session, turns: &[Turn]) -> String {
 pub(super) fn why(context: &Context, arguments: &Why) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = named_or_here(&client, arguments.session.as_deref())?;
-    let query = FindingsQuery {
-        session: Some(session.id.to_string()),
-        limit: Some(Limit::of(FINDINGS)),
-        ..FindingsQuery::default()
-    };
-    let findings = client.get::<ListFindings>("", &query)?.findings;
+    let findings = findings_of(&client, &session, FINDINGS)?;
     if context.json {
         #[derive(Serialize)]
         struct Reasons<'a> {
@@ -169,20 +167,4 @@ pub(super) fn named_or_here(client: &Client, given: Option<&str>) -> anyhow::Res
         let here = style::path(&here.display().to_string());
         Failed::NotFound(format!("no session ran in {here}; name one (`capture ps --all` lists all)")).into()
     })
-}
-
-/// The finished turns, oldest first: all, or only the last ones.
-fn finished_turns(client: &Client, session: &Session, all: bool) -> anyhow::Result<Vec<Turn>> {
-    let mut turns: Vec<Turn> = Vec::new();
-    let mut after = if all { 0 } else { session.turns.saturating_sub(10) };
-    loop {
-        let query = HistoryQuery { after: Some(after.into()), cursor: None, limit: Some(Limit::of(PAGE)) };
-        let page = client.get::<ListTurns>(&session.id.to_string(), &query)?.turns;
-        let more = page.len() == PAGE;
-        after = page.last().map_or(after, |turn| turn.number);
-        turns.extend(page.into_iter().filter(|turn| turn.completed_at.is_some()));
-        if !more {
-            return Ok(turns);
-        }
-    }
 }

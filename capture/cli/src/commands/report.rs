@@ -84,8 +84,8 @@ pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::
 pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
-    let turns = turns_of(&client, &session)?;
-    let findings = findings_of(&client, &session)?;
+    let turns = turns_of(&client, &session, 0)?;
+    let findings = findings_of(&client, &session, FINDINGS)?;
     let work = client.one::<GetWork>(&session.id.to_string())?;
     let transcripts = session.transcripts.iter().map(|transcript| transcript.path.as_str());
     let resume = session.provider_session_id.as_deref();
@@ -153,10 +153,11 @@ pub(super) fn sessions_since(client: &Client, since: Timestamp) -> anyhow::Resul
     Ok(sessions)
 }
 
-fn turns_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Turn>> {
+/// The turns of a session after the turn with this number.
+pub(super) fn turns_of(client: &Client, session: &Session, after: u32) -> anyhow::Result<Vec<Turn>> {
     let mut turns: Vec<Turn> = Vec::new();
     loop {
-        let after = turns.last().map_or(0, |turn| turn.number);
+        let after = turns.last().map_or(after, |turn| turn.number);
         let query = HistoryQuery { after: Some(after.into()), cursor: None, limit: Some(Limit::of(PAGE)) };
         let page = client.get::<ListTurns>(&session.id.to_string(), &query)?.turns;
         let more = page.len() == PAGE;
@@ -183,10 +184,11 @@ fn turns_since(client: &Client, since: Timestamp) -> anyhow::Result<BTreeMap<Ses
     }
 }
 
-fn findings_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Finding>> {
+/// The newest open findings of a session.
+pub(super) fn findings_of(client: &Client, session: &Session, most: usize) -> anyhow::Result<Vec<Finding>> {
     let query = FindingsQuery {
         session: Some(session.id.to_string()),
-        limit: Some(Limit::of(FINDINGS)),
+        limit: Some(Limit::of(most)),
         ..FindingsQuery::default()
     };
     Ok(client.get::<ListFindings>("", &query)?.findings)
