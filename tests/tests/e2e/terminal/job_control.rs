@@ -192,6 +192,9 @@ fn ctrl_c_interrupts_a_program_that_does_not_read_its_input() {
     let mut user = here.run("stty -icanon -echo; echo ready; sleep 9999");
     user.expect("ready\r\n");
     user.is_raw_soon();
+    // dash loses an interrupt that arrives between its vfork and exec.
+    let sleeps = || user.processes().iter().any(|process| process.command == "sleep 9999").then_some(());
+    eventually("the shell has started sleep", sleeps);
     user.types(vec![b'x'; 3000]);
     user.types("\x03");
     let ended = within(PATIENCE, || user.rest().contains("ended with 130").then_some(()));
