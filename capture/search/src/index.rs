@@ -391,7 +391,8 @@ pub(crate) fn create(directory: &Path, log: [u8; 16]) -> Result<OpenIndex, Index
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove")(error)),
         Ok(()) | Err(_) => {}
     }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed("create"))?;
+    // Not recursively: a removed data directory would exist again, without its database.
+    fs::DirBuilder::new().mode(0o700).create(directory).map_err(failed("create"))?;
     let fields = Fields::new();
     let files = PrivateDirectory::open(directory).map_err(TantivyError::from)?;
     let settings = IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };

@@ -267,3 +267,17 @@ fn a_backlog_is_indexed_together_with_new_events() {
     let page = index.search(&api::search::SearchQuery { q: Some("needle".into()), ..Default::default() }).unwrap();
     assert_eq!(page.matches, 11_000);
 }
+
+#[test]
+fn a_removed_data_directory_is_not_recreated() {
+    let data = tempfile::tempdir().unwrap();
+    let mut log = Log::open(data.path());
+    fill(&mut log, 3);
+    let removed = data.path().join("removed");
+    let index = Running::start(&removed, log.reader());
+    let query = api::search::SearchQuery { q: Some("needle".into()), ..Default::default() };
+    assert!(index.search(&query).unwrap_err().to_string().contains("not ready"));
+    let trouble = index.index.status().trouble.expect("a reason");
+    assert!(trouble.contains("cannot create the directory"), "{trouble}");
+    assert!(!removed.exists());
+}
