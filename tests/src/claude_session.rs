@@ -1,5 +1,7 @@
 //! A session of Claude Code in the project of a machine, written record by record.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,13 +16,31 @@ pub struct ClaudeSession<'a> {
     /// Claude's id of the session.
     pub id: String,
     records: u64,
+    /// The sub-agent whose records these are.
+    agent: Option<String>,
 }
 
 impl<'a> ClaudeSession<'a> {
     /// The `n`-th session, without records.
     #[must_use]
     pub fn new(machine: &'a Machine, n: u64) -> Self {
-        Self { machine, id: session(n), records: 0 }
+        Self { machine, id: session(n), records: 0, agent: None }
+    }
+
+    /// A sub-agent of this session, without records.
+    #[must_use]
+    pub fn subagent(&self, agent: &str) -> Self {
+        let file = self.machine.claude(&self.id).with_extension("").join("subagents");
+        std::fs::create_dir_all(file).unwrap();
+        Self { machine: self.machine, id: self.id.clone(), records: 1_000, agent: Some(agent.to_owned()) }
+    }
+
+    fn file(&self) -> PathBuf {
+        let file = self.machine.claude(&self.id);
+        match &self.agent {
+            Some(agent) => file.with_extension("").join(format!("subagents/agent-{agent}.jsonl")),
+            None => file,
+        }
     }
 
     fn cwd(&self) -> String {
@@ -36,7 +56,11 @@ impl<'a> ClaudeSession<'a> {
     fn append(&self, line: &str) {
         let mut record: Value = serde_json::from_str(line).unwrap();
         record["timestamp"] = home::clock::now().to_string().into();
-        append(&self.machine.claude(&self.id), &format!("{record}\n"));
+        if let Some(agent) = &self.agent {
+            record["isSidechain"] = true.into();
+            record["agentId"] = agent.as_str().into();
+        }
+        append(&self.file(), &format!("{record}\n"));
     }
 
     /// Appends a prompt of the user.
@@ -85,7 +109,7 @@ impl<'a> ClaudeSession<'a> {
 
     /// Waits until the server has read all records.
     pub fn read_by(&self, server: &Server) {
-        server.caught_up(&self.id, &self.machine.claude(&self.id));
+        server.caught_up(self.agent.as_deref().unwrap_or(&self.id), &self.file());
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod agentapi;
 pub mod approvals;
 pub mod body;
+pub mod check;
 pub mod client;
 pub mod compat;
 pub mod devices;

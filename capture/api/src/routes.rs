@@ -10,8 +10,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ErrorCode, Scope, agentapi::*, approvals::*, compat::*, devices::*, findings::*, health::*, history::*, hooks::*,
-    mcp::*, overview::*, prompts::*, push::*, retention::*, runs::*, search::*, sessions::*, steering::*, usage::*,
+    ErrorCode, Scope, agentapi::*, approvals::*, check::*, compat::*, devices::*, findings::*, health::*, history::*,
+    hooks::*, mcp::*, overview::*, prompts::*, push::*, retention::*, runs::*, search::*, sessions::*, steering::*,
+    usage::*,
 };
 
 /// Generates the schema of a type.
@@ -422,6 +423,8 @@ operations! {
     ListTurns = GET "/api/v1/sessions/{id}/turns" Read (HistoryQuery, NoBody) -> TurnPage;
     /// The files a session changed, the commands it ran and its last answer, from its last 20,000 events.
     GetWork = GET "/api/v1/sessions/{id}/work" Read (NoQuery, NoBody) -> projections::WorkLog;
+    /// The last finished turns of a session with what their checks showed, also in sub-agents, and what the agent said about them.
+    CheckSession = GET "/api/v1/sessions/{id}/check" Read (CheckQuery, NoBody) -> SessionCheck;
     /// What the person asked for in a session, and how far its edits are from the named files, from its last 20,000 events.
     GetDrift = GET "/api/v1/sessions/{id}/drift" Read (NoQuery, NoBody) -> projections::Drift;
     /// A Markdown note without secrets with which a person or an agent can continue a session's work.

@@ -4,6 +4,7 @@ pub(crate) mod admin;
 pub(crate) mod agentapi;
 pub(crate) mod approvals;
 pub(crate) mod attention;
+pub(crate) mod check;
 pub(crate) mod compat;
 pub(crate) mod devices;
 pub(crate) mod findings;

@@ -28,8 +28,8 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, agentapi, approvals, attention, compat, devices, findings, history, mcp, otlp, prompts, retention, runs,
-        search, sessions, site, status, steering, streams, terminal, timeline, usage, wait,
+        admin, agentapi, approvals, attention, check, compat, devices, findings, history, mcp, otlp, prompts,
+        retention, runs, search, sessions, site, status, steering, streams, terminal, timeline, usage, wait,
     },
 };
 
@@ -143,6 +143,7 @@ fn handler(route: &'static Route) -> MethodRouter<App> {
         O::ReadConversation => of(route, history::conversation),
         O::ListTurns => of(route, history::turns),
         O::GetWork => of(route, history::work),
+        O::CheckSession => of(route, check::check),
         O::GetDrift => of(route, history::drift),
         O::HandOffSession => of(route, history::handoff),
         O::SummarizeSession => of(route, sessions::summary::<api::routes::SummarizeSession>),

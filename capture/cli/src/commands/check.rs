@@ -4,20 +4,21 @@
 use std::{fmt::Write, path::Path};
 
 use api::{
-    list::Limit,
-    routes::ListSessions,
+    check::{CheckQuery, CheckedTurn},
+    list::{Limit, MAX_LIMIT},
+    routes::{CheckSession, ListSessions},
     sessions::{ActiveFilter, SessionsQuery},
 };
 use client::{Client, failure::Failed};
 use events::{ClaimVerdict, Finding};
 use home::clock;
 use printing::{prose, safe, style};
-use projections::{Session, Turn};
+use projections::Session;
 use serde::Serialize;
 
 use super::{
     context::{Context, find, print_line},
-    report::{findings_of, turns_of},
+    report::findings_of,
 };
 
 #[derive(Debug, clap::Args)]
@@ -25,7 +26,7 @@ pub(super) struct Arguments {
     /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
     /// its id [default: the last active session of this directory].
     session: Option<String>,
-    /// Check all turns, not only the last finished one.
+    /// Check all turns (at most the last 1000), not only the last finished one.
     #[arg(long)]
     all: bool,
     /// Accept a statement that was true before the last edits.
@@ -40,8 +41,6 @@ pub(super) struct Why {
     session: Option<String>,
 }
 
-/// Number of most recent turns among which the last finished one is looked for.
-const LAST_TURNS: u32 = 10;
 /// Number of sessions among which that of this directory is looked for.
 const SESSIONS: usize = 500;
 /// Maximum number of findings shown.
@@ -52,7 +51,7 @@ const VALUE_COLUMN: usize = 10;
 #[derive(Serialize)]
 struct Checked<'a> {
     session: &'a Session,
-    turns: &'a [Turn],
+    turns: &'a [CheckedTurn],
     /// Number of statements that do not agree with the record.
     accusations: usize,
 }
@@ -60,18 +59,15 @@ struct Checked<'a> {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = named_or_here(&client, arguments.session.as_deref())?;
-    let after = if arguments.all { 0 } else { session.turns.saturating_sub(LAST_TURNS) };
-    let mut turns = turns_of(&client, &session, after)?;
-    turns.retain(|turn| turn.completed_at.is_some());
-    if !arguments.all {
-        turns.drain(..turns.len().saturating_sub(1));
-    }
+    let last = if arguments.all { MAX_LIMIT } else { 1 };
+    let query = CheckQuery { last: Some(Limit::of(last)) };
+    let turns = client.get::<CheckSession>(&session.id.to_string(), &query)?.turns;
     if turns.is_empty() {
         let id = style::short(&session.id);
         return Err(Failed::NotFound(format!("session {id} has no finished turn to check")).into());
     }
     let accuses = |verdict: ClaimVerdict| verdict.accuses() && !(arguments.stale_ok && verdict == ClaimVerdict::Stale);
-    let claims = turns.iter().flat_map(|turn| &turn.receipt.claims);
+    let claims = turns.iter().flat_map(|checked| &checked.turn.receipt.claims);
     let accusations = claims.filter(|claim| accuses(claim.verdict)).count();
     if context.json {
         context.print_json(&Checked { session: &session, turns: &turns, accusations })?;
@@ -86,15 +82,15 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 }
 
 /// What the checks of each turn showed, and what the agent said about them.
-fn report(session: &Session, turns: &[Turn]) -> String {
+fn report(session: &Session, turns: &[CheckedTurn]) -> String {
     let mut text = String::new();
     let title = session.title.as_deref().unwrap_or("(no title)");
     let _ = writeln!(text, "{}  {}  {}", style::short(&session.id), session.provider, safe(title));
-    let last = turns.last().map(|turn| turn.number);
-    for turn in turns {
-        let checks = turn.receipt.line();
+    let last = turns.last().map(|checked| checked.turn.number);
+    for CheckedTurn { turn, checks, subagents } in turns {
+        let claims = &turn.receipt.claims;
         // In a long session, turns without checks and statements are left out.
-        if checks.is_none() && turn.receipt.claims.is_empty() && last != Some(turn.number) {
+        if checks.is_none() && subagents.is_empty() && claims.is_empty() && last != Some(turn.number) {
             continue;
         }
         let ended = turn.completed_at.map(style::local).unwrap_or_default();
@@ -103,11 +99,16 @@ fn report(session: &Session, turns: &[Turn]) -> String {
             let _ = writeln!(text, "{}", prose(&format!("{name:<VALUE_COLUMN$}{}", safe(value)), VALUE_COLUMN));
         };
         line("checks", checks.as_deref().unwrap_or("no checks ran"));
-        for claim in &turn.receipt.claims {
+        for subagent in subagents {
+            let id = style::short(&subagent.session_id);
+            let title = subagent.title.as_deref().unwrap_or("(no title)");
+            line("", &format!("{}  (sub-agent {id}: {title})", subagent.checks));
+        }
+        for claim in claims {
             line("said", &format!("“{}”", claim.said));
             line("", &format!("{}: {}", claim.verdict.as_str(), claim.why));
         }
-        if turn.receipt.claims.is_empty() {
+        if claims.is_empty() {
             line("said", "nothing about checks, commits or pushes that capture recognizes");
         }
     }

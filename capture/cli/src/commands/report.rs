@@ -154,7 +154,7 @@ pub(super) fn sessions_since(client: &Client, since: Timestamp) -> anyhow::Resul
 }
 
 /// The turns of a session after the turn with this number.
-pub(super) fn turns_of(client: &Client, session: &Session, after: u32) -> anyhow::Result<Vec<Turn>> {
+fn turns_of(client: &Client, session: &Session, after: u32) -> anyhow::Result<Vec<Turn>> {
     let mut turns: Vec<Turn> = Vec::new();
     loop {
         let after = turns.last().map_or(after, |turn| turn.number);

@@ -1,6 +1,8 @@
 //! Reading sessions and their history, as the contract specifies.
 
-use events::{AssistantMessage, UsageReported};
+use std::collections::BTreeMap;
+
+use events::{AssistantMessage, Check, CheckClass, CheckVerdict, EventId, Receipt, TestCounts, UsageReported};
 use live_view::Refusal;
 use projections::Turn;
 
@@ -294,6 +296,65 @@ async fn the_work_of_a_session_lists_its_files_and_commands() {
     assert_eq!((commands.len(), &commands[1_149]["command"]), (1_150, &"run 2299".into()));
     assert_eq!(work["last_text"], "text 4601");
     assert_eq!(server.get("/api/v1/sessions/agent-9/work").await.error(), (404, "not_found".into()));
+}
+
+#[tokio::test]
+async fn a_check_shows_the_last_finished_turns_with_the_checks_of_their_subagents() {
+    let mut server = TestServer::new();
+    let mut rows = BTreeMap::new();
+    for (n, parent) in [(1, None), (2, Some(id(1))), (3, Some(id(2)))] {
+        let session = Session { parent_session_id: parent, turns: 3, ..session(n, State::Idle) };
+        server.live_view.put(SessionEntry::of(&session, true).unwrap());
+        rows.insert(n, server.log.session(&session));
+    }
+    let span = |number, started: i64, ended, passed: u32| {
+        let counts = Some(TestCounts { passed, ..TestCounts::default() });
+        let check = Check {
+            class: CheckClass::Tests,
+            command: "cargo test".into(),
+            verdict: CheckVerdict::Passed,
+            exit_code: None,
+            counts,
+            event: EventId::from_bits(1),
+            tries: 1,
+            failures: 0,
+            edits_after: 0,
+            files_after: Vec::new(),
+            opaque_after: false,
+        };
+        let receipt = Receipt { checks: (passed > 0).then_some(check).into_iter().collect(), ..Receipt::default() };
+        Turn { started_at: at(started), receipt, ..turn(number, ended) }
+    };
+    let turns = [
+        (1, span(1, 10_000, Some(20_000), 1)),
+        (1, span(2, 30_000, Some(40_000), 0)),
+        (1, span(3, 50_000, None, 0)),
+        // Dated a moment before its parent's.
+        (2, span(1, 29_000, Some(35_000), 2)),
+        (2, span(2, 36_000, Some(37_000), 0)),
+        (3, span(1, 31_000, Some(45_000), 3)),
+        (3, span(2, 45_000, Some(46_000), 4)),
+    ];
+    let writer = &mut server.log.writer;
+    writer.begin().unwrap();
+    for (n, turn) in turns {
+        writer.put_turn(rows[&n], &turn).unwrap();
+    }
+    writer.commit().unwrap();
+    let told = |check: &Value| -> Vec<String> {
+        let of_turn = |turn: &Value| {
+            let subagents = turn["subagents"].as_array().into_iter().flatten();
+            let subagents: Vec<&str> = subagents.map(|subagent| subagent["checks"].as_str().unwrap()).collect();
+            format!("{} {} {}", turn["number"], turn["checks"], subagents.join(", "))
+        };
+        check["turns"].as_array().unwrap().iter().map(of_turn).collect()
+    };
+    let last = server.get("/api/v1/sessions/agent-1/check").await.json();
+    assert_eq!(told(&last), ["2 null tests 2 passed, tests 3 passed"]);
+    let all = server.get("/api/v1/sessions/agent-1/check?last=9").await.json();
+    assert_eq!(told(&all), ["1 \"tests 1 passed\" ", "2 null tests 2 passed, tests 3 passed"]);
+    assert_eq!(server.get("/api/v1/sessions/agent-9/check").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/v1/sessions/agent-1/check?last=0").await.error().0, 400);
 }
 
 #[tokio::test]

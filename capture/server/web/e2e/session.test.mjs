@@ -89,6 +89,30 @@ test("the head and the explanation of a status agree, and lead to the finding th
   assert.ok(await finding.evaluate((element) => element.getBoundingClientRect().top >= 0 && element.getBoundingClientRect().bottom <= innerHeight));
 });
 
+test("what the agent said is shown next to what its checks and edits show", async () => {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000291", "claims");
+  agent.transcribe([
+    { prompt: "Fix src/parser.rs" },
+    { bash: "cargo test" },
+    { output: "test result: ok. 297 passed; 0 failed; 0 ignored" },
+    { edit: "src/parser.rs" },
+    { output: "The file has been updated." },
+    { edit: "web/app.ts" },
+    { output: "The file has been updated." },
+    { answer: "All 297 tests pass." },
+  ]);
+  await agent.begin("Thanks");
+  const { id } = await agent.known();
+  const { page } = visitor;
+  await page.goto(`${world.url}/s/${id}`);
+  const details = page.getByRole("complementary", { name: "Details" });
+  await details.getByText("Turn 1 · tests 297 passed, then 2 edits").waitFor();
+  await details.locator(".error-text", { hasText: "All 297 tests pass" }).getByText("stale: tests 297 passed, then 2 edits").waitFor();
+  await details.getByText("Scope").click();
+  await details.locator(".files li", { hasText: "web/app.ts" }).getByText("elsewhere 1×").waitFor();
+  await details.locator(".files li", { hasText: "src/parser.rs" }).getByText("named 1×").waitFor();
+});
+
 test("what the agent does appears while the page is open", async () => {
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000201", "live");
   agent.transcribe([{ prompt: "Count to three" }]);

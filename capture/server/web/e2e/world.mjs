@@ -234,6 +234,10 @@ export class Agent {
       if (type === "prompt") return { ...base, type: "user", message: { role: "user", content } };
       if (type === "answer") return assistant([{ type: "text", text: content }], "end_turn");
       if (type === "bash") return assistant([{ type: "tool_use", id, name: "Bash", input: { command: content } }], "tool_use");
+      if (type === "edit") {
+        const input = { file_path: join(this.cwd, content), old_string: "a", new_string: "b" };
+        return assistant([{ type: "tool_use", id, name: "Edit", input }], "tool_use");
+      }
       if (type === "output")
         return {
           ...base,

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 8ceddd24ae2627bf738c3894b7be3c6bbc6e3bebf97ab42325375e5ea058948f
+// SHA-256 of its paths and components: 38c8473845e4a78417dddcad923a71101e13d3238b31212a49486adbb19970fd
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -502,6 +502,67 @@ export type CheckClass = ("tests" | "build" | "types" | "lint" | "format" | "com
 
 /** How a check ended. */
 export type CheckVerdict = ("passed" | "failed" | "unknown");
+
+/** A turn of a sub-agent that ran checks. */
+export type CheckedSubagent = {
+  /** The checks in one line. */
+  checks: string;
+  /** What its checks showed. */
+  receipt: Receipt;
+  /** The session of the sub-agent. */
+  session_id: SessionId;
+  /** Its title. */
+  title: string | null;
+  /** The number of the turn within that session. */
+  turn: number;
+};
+
+/** A finished turn and what its checks showed. */
+export type CheckedTurn = {
+  /** Number of approvals requested. */
+  approvals: number;
+  /** The checks in one line; absent if none ran. */
+  checks?: string | null;
+  /** End. */
+  completed_at: (Timestamp | null);
+  /** The failures, by kind. */
+  failures?: Record<string, number>;
+  /** Its id. */
+  id: TurnId;
+  /** Messages of the model. */
+  messages: number;
+  /** Its number within the session, from 1. */
+  number: number;
+  /** How it ended; absent while it is open. */
+  outcome: (TurnOutcome | null);
+  /** The prompt, shortened. */
+  prompt: string | null;
+  /** What its checks showed. */
+  receipt?: Receipt;
+  /** Start. */
+  started_at: Timestamp;
+  /** Prompts typed while it ran. */
+  steering: number;
+  /** The turns of sub-agents that began during this turn and ran checks. */
+  subagents?: CheckedSubagent[];
+  /**
+   * How often a test failed, files were edited, and the same test ran again; absent in turns that were recorded
+   * before this was counted.
+   */
+  test_fix_loops?: number | null;
+  /** The agent's last text, shortened to its beginning and end. */
+  text: string | null;
+  /** Tool calls. */
+  tool_calls: number;
+  /** Tool calls that failed. */
+  tool_errors: number;
+  /** What opened it. */
+  trigger: TurnTrigger;
+  /** Tokens spent. */
+  usage: Usage;
+  /** The work of the turn. */
+  work?: TurnWork;
+};
 
 /** An option of a dialog. */
 export type Choice = {
@@ -2136,6 +2197,14 @@ export type Session = {
 /** The actions that `do` can request. */
 export type SessionAction = ("prompt" | "steer" | "follow_up" | "abort" | "pause" | "resume" | "compact" | "set_model" | "limit" | "end");
 
+/** The last finished turns of a session, each with what its checks showed and what the agent said about them. */
+export type SessionCheck = {
+  /** The position up to which events are included. */
+  as_of: number;
+  /** The turns, oldest first. */
+  turns: CheckedTurn[];
+};
+
 /** The session's process reported its end, or capture concluded that it is gone (derived). */
 export type SessionExited = {
   /** Exit code, when known. */
@@ -3552,6 +3621,13 @@ export interface Routes {
     query: Record<never, never>;
     body: CaptureRequest;
     answer: CaptureAnswer;
+  };
+  /** The last finished turns of a session with what their checks showed, also in sub-agents, and what the agent said about them. */
+  "GET /api/v1/sessions/{id}/check": {
+    path: { id: string };
+    query: { last?: number };
+    body: undefined;
+    answer: SessionCheck;
   };
   /** The conversation of a session: prompts, messages, tool calls with their results, approvals, and sub-agents at the point where they were started. */
   "GET /api/v1/sessions/{id}/conversation": {

@@ -28,15 +28,17 @@ export function Panel({
   children,
   open = true,
   name = "",
+  onOpen,
 }: {
   title: string;
   count?: number;
   children: ComponentChildren;
   open?: boolean;
   name?: string;
+  onOpen?: () => void;
 }) {
   return (
-    <details class={`side-panel ${name}`} open={open}>
+    <details class={`side-panel ${name}`} open={open} onToggle={(event) => event.currentTarget.open && onOpen?.()}>
       <summary>
         <h2>{title}</h2>
         {count !== undefined && <span class="count">{count}</span>}

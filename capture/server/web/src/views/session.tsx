@@ -18,6 +18,7 @@ import { RecordingLink } from "../parts/recording";
 import { Since, StateWord, Title } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { address, go, parameter, setParameters } from "../router";
+import { Checks, Scope } from "../session/checks";
 import { ConversationView } from "../session/conversation";
 import { Continue, Findings, LabelsPanel, NotesPanel, Prompts, Tree, Turns, UsagePanel, Why, Work } from "../session/panels";
 import { Say } from "../session/say";
@@ -216,7 +217,9 @@ export function SessionPage({ id: named }: { id: string }) {
         <Why id={known.id} />
         <Prompts session={session} run={run} />
         <Tree known={known} />
+        <Checks id={known.id} onTime={(time) => void placeOfTime(time)} />
         <Work id={known.id} />
+        <Scope key={known.id} id={known.id} onPlace={place} />
         <Turns id={known.id} onTime={(time) => void placeOfTime(time)} />
         <UsagePanel session={session} />
         <LabelsPanel session={session} />
