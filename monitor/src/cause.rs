@@ -49,7 +49,6 @@ pub(crate) enum Cause {
 
 impl Cause {
     /// Its short name.
-    #[cfg(test)]
     const fn name(self) -> &'static str {
         match self {
             Self::Watch => "watch",
@@ -155,12 +154,12 @@ impl Cause {
 
 /// Why a command does not end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HangCause {
+pub struct HangCause {
     pub(crate) cause: Cause,
     /// What the command waits for, as a clause after its name.
-    pub(crate) waits: String,
+    pub waits: String,
     /// One line that would unblock it, without secrets.
-    pub(crate) unblock: String,
+    pub unblock: String,
     /// Whether the output shows it; otherwise the command line does.
     pub(crate) is_shown: bool,
     /// Whether the command may also be slow: nothing of its output is known.
@@ -168,6 +167,12 @@ pub(crate) struct HangCause {
 }
 
 impl HangCause {
+    /// The short name of the cause: `watch`, `pager`, `host_key`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.cause.name()
+    }
+
     /// What the command waits for, as a clause after its name: `probably waits for …` if it may also be slow.
     pub(crate) fn clause(&self) -> String {
         format!("{}{}", if self.may_be_slow { "probably " } else { "" }, self.waits)
@@ -177,7 +182,7 @@ impl HangCause {
 /// Why a command that has been running for a while does not end, if that is certain. `output` is the end of its output
 /// so far, and `screen` the text of its terminal, if they are known.
 #[must_use]
-pub(crate) fn hang_cause(command: &str, output: Option<&str>, screen: Option<&str>) -> Option<HangCause> {
+pub fn hang_cause(command: &str, output: Option<&str>, screen: Option<&str>) -> Option<HangCause> {
     if command.len() > COMMAND_BYTES {
         return None;
     }

@@ -38,6 +38,7 @@ mod until;
 mod watch;
 
 pub use boundaries::{Boundaries, Boundary, BoundaryRequest};
+pub use cause::{HangCause, hang_cause};
 pub use monitor::Monitor;
 pub use risk::{RiskRequest, risk};
 pub use rules::DetectorLimits;

@@ -301,6 +301,9 @@ pub(crate) fn ran(
             continue;
         }
         let verdict = check.verdict(printed[at], exit, later_ran, text, tests);
+        if check.class == CheckClass::Commit && verdict == CheckVerdict::Failed && adding_failed(text) {
+            continue;
+        }
         let exit_code = call.exit_code.filter(|_| check.exit == ExitMeans::Own);
         let counts = tests.filter(|_| check.class == CheckClass::Tests);
         put(receipt, check.class, &command, verdict, exit_code, counts.and_then(|summary| summary.counts), event);
@@ -455,6 +458,11 @@ impl RunningCheck {
             (None, Some(true) | None) => CheckVerdict::Unknown,
         }
     }
+}
+
+/// Whether `git add` failed, so that a commit behind `&&` did not run. `git commit` prints `error: pathspec` instead.
+fn adding_failed(text: &str) -> bool {
+    text.contains("fatal: pathspec '") || text.contains("paths are ignored by one of your .gitignore files")
 }
 
 /// Whether a part of an output is missing.

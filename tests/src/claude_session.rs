@@ -15,7 +15,10 @@ pub struct ClaudeSession<'a> {
     machine: &'a Machine,
     /// Claude's id of the session.
     pub id: String,
+    /// The first part of the ids of its records.
+    writer: u64,
     records: u64,
+    cwd: String,
     /// The sub-agent whose records these are.
     agent: Option<String>,
 }
@@ -24,7 +27,14 @@ impl<'a> ClaudeSession<'a> {
     /// The `n`-th session, without records.
     #[must_use]
     pub fn new(machine: &'a Machine, n: u64) -> Self {
-        Self { machine, id: session(n), records: 0, agent: None }
+        let cwd = machine.project().to_str().unwrap().to_owned();
+        Self { machine, id: session(n), writer: n, records: 0, cwd, agent: None }
+    }
+
+    /// The session in this directory, which need not exist.
+    #[must_use]
+    pub fn in_directory(self, cwd: &str) -> Self {
+        Self { cwd: cwd.to_owned(), ..self }
     }
 
     /// A sub-agent of this session, without records.
@@ -32,7 +42,8 @@ impl<'a> ClaudeSession<'a> {
     pub fn subagent(&self, agent: &str) -> Self {
         let file = self.machine.claude(&self.id).with_extension("").join("subagents");
         std::fs::create_dir_all(file).unwrap();
-        Self { machine: self.machine, id: self.id.clone(), records: 1_000, agent: Some(agent.to_owned()) }
+        let (id, cwd) = (self.id.clone(), self.cwd.clone());
+        Self { machine: self.machine, id, writer: self.writer, records: 1_000, cwd, agent: Some(agent.to_owned()) }
     }
 
     fn file(&self) -> PathBuf {
@@ -43,13 +54,9 @@ impl<'a> ClaudeSession<'a> {
         }
     }
 
-    fn cwd(&self) -> String {
-        self.machine.project().to_str().unwrap().to_owned()
-    }
-
     fn next(&mut self) -> String {
         self.records += 1;
-        uuid(1, self.records)
+        uuid(self.writer, self.records)
     }
 
     /// Appends a record with the current time: a turn that ended long ago raises no finding.
@@ -66,20 +73,38 @@ impl<'a> ClaudeSession<'a> {
     /// Appends a prompt of the user.
     pub fn prompt(&mut self, text: &str) {
         let uuid = self.next();
-        self.append(&prompt(&self.id, &uuid, &self.cwd(), text));
+        self.append(&prompt(&self.id, &uuid, &self.cwd, text));
+    }
+
+    /// Appends a prompt whose record says that a person wrote it.
+    pub fn stated_prompt(&mut self, text: &str) {
+        let uuid = self.next();
+        let mut record: Value = serde_json::from_str(&prompt(&self.id, &uuid, &self.cwd, text)).unwrap();
+        record["origin"] = json!({ "kind": "human" });
+        self.append(&record.to_string());
+    }
+
+    /// Appends the boundary of a compaction.
+    pub fn compacts(&mut self) {
+        let record = json!({
+            "type": "system", "subtype": "compact_boundary", "content": "Conversation compacted", "uuid": self.next(),
+            "sessionId": self.id, "cwd": self.cwd, "version": "2.1.328",
+            "compactMetadata": { "trigger": "auto", "preTokens": 1000 },
+        });
+        self.append(&record.to_string());
     }
 
     /// Appends a message that ends the turn.
     pub fn says(&mut self, text: &str) {
         let uuid = self.next();
-        self.append(&answer(&self.id, &uuid, &self.cwd(), text));
+        self.append(&answer(&self.id, &uuid, &self.cwd, text));
     }
 
     /// Appends a tool call with its result.
     pub fn calls(&mut self, name: &str, input: &Value, output: &str, fails: bool) {
         let (call, result) = (self.next(), self.next());
         let id = format!("toolu_{}", self.records);
-        let common = json!({ "sessionId": self.id, "cwd": self.cwd(), "version": "2.1.39" });
+        let common = json!({ "sessionId": self.id, "cwd": self.cwd, "version": "2.1.39" });
         let of = |uuid: &str, kind: &str, message: Value| {
             let mut record = common.clone();
             record["uuid"] = uuid.into();
@@ -102,7 +127,7 @@ impl<'a> ClaudeSession<'a> {
 
     /// Appends an edit of a file of the project.
     pub fn edits(&mut self, file: &str) {
-        let path = format!("{}/{file}", self.cwd());
+        let path = format!("{}/{file}", self.cwd);
         let input = json!({ "file_path": path, "old_string": "a", "new_string": "b" });
         self.calls("Edit", &input, "The file has been updated.", false);
     }

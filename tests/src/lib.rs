@@ -9,6 +9,7 @@
 //! holds ([`eventually`]), with a deadline.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, reason = "a harness fails by panicking")]
 
+pub mod advisorbench;
 pub mod claude_session;
 pub mod daemon;
 pub mod desktop;

@@ -26,6 +26,7 @@ mod e2e {
     mod hooks_install;
     mod hooks_versions;
     mod hostile;
+    mod labelled_sets;
     mod ledger;
     mod life;
     mod limits;

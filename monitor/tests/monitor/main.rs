@@ -6,7 +6,6 @@
 
 mod boundaries;
 mod cases;
-mod gold;
 mod healthy;
 mod livelocks;
 mod properties;

@@ -418,6 +418,20 @@ fn refused_and_cancelled_commands_do_not_count_as_runs() {
 }
 
 #[test]
+fn a_commit_after_a_failed_git_add_is_no_run() {
+    let line = "git add dist && git commit -m x";
+    for said in [
+        "Exit code 1\nThe following paths are ignored by one of your .gitignore files:\ndist\nhint: Use -f",
+        "Exit code 128\nfatal: pathspec 'dist' did not match any files",
+    ] {
+        assert!(receipt_of(line, ToolOutcome::Error, Some(1), said).is_empty(), "{said}");
+    }
+    let own =
+        receipt_of("git commit dist -m x", ToolOutcome::Error, Some(1), "error: pathspec 'dist' did not match any");
+    assert_eq!(own.check(CheckClass::Commit).unwrap().verdict, CheckVerdict::Failed);
+}
+
+#[test]
 fn background_commands_and_open_items_of_the_to_do_list_are_counted() {
     let mut receipt = Receipt::default();
     let call = |name: &str, background| ToolCall {
