@@ -16,4 +16,8 @@ SELECT session, position, created_at, ifnull(data ->> '$.model', ''),
     AND ifnull(data ->> '$.input_tokens', 0) + ifnull(data ->> '$.output_tokens', 0)
       + ifnull(data ->> '$.cache_read_tokens', 0) + ifnull(data ->> '$.cache_write_tokens', 0) > 0
 FROM reported
-WHERE json_array_length(data, '$.quotas') IS NULL AND data ->> '$.account' IS NULL;
+WHERE data ->> '$.account' IS NULL
+  AND (json_array_length(data, '$.quotas') IS NULL OR data ->> '$.cost_nano_usd' IS NOT NULL
+    OR ifnull(data ->> '$.input_tokens', 0) + ifnull(data ->> '$.output_tokens', 0)
+      + ifnull(data ->> '$.cache_read_tokens', 0) + ifnull(data ->> '$.cache_write_tokens', 0)
+      + ifnull(data ->> '$.cache_write_hour_tokens', 0) + ifnull(data ->> '$.thinking_tokens', 0) > 0);

@@ -108,6 +108,9 @@ fn rebuilding_a_database_derives_model_calls_from_the_event_log() {
         (17, r#"{"message_id":"a","model":"m","output_tokens":4}"#),
         (17, r#"{"output_tokens":18446744073709551615,"cache_write_tokens":-1}"#),
         (17, "damaged"),
+        // A report of quotas counts as a call only if it also has tokens.
+        (17, r#"{"quotas":[{"name":"primary","used_permille":5}]}"#),
+        (17, r#"{"message_id":"q","output_tokens":2,"quotas":[{"name":"primary","used_permille":5}]}"#),
         (5, r#"{"origin":"human"}"#),
     ];
     for (position, (kind, data)) in events.into_iter().enumerate() {
@@ -120,10 +123,12 @@ fn rebuilding_a_database_derives_model_calls_from_the_event_log() {
     let first = Usage { input_tokens: 3, output_tokens: 1, cache_read_tokens: 9, ..Usage::default() };
     let grown = Usage { output_tokens: 4, ..Usage::default() };
     let most = Usage { output_tokens: MOST_TOKENS, ..Usage::default() };
-    let expected: [Stored; 3] = [
+    let with_quota = Usage { output_tokens: 2, ..Usage::default() };
+    let expected: [Stored; 4] = [
         (10, "m".into(), first, None, true),
         (20, "m".into(), grown, None, false),
         (30, String::new(), most, None, true),
+        (60, String::new(), with_quota, None, true),
     ];
     assert_eq!(stored(&writer.reader(), &CallFilter::ALL), expected);
 }
