@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use events::{FindingKind, Timestamp};
+use events::Timestamp;
 use serde::Serialize;
 
 use crate::{
@@ -66,7 +66,12 @@ impl Channel for WebPushChannel {
 /// A message without text from an agent: no command, no title of a session.
 fn shown(message: &OutgoingMessage) -> PushMessage<'_> {
     match message.notices.as_slice() {
-        [only] => PushMessage { title: title(only.kind), body: &only.project, path: path(only), tag: &only.cause },
+        [only] => PushMessage {
+            title: only.kind.facts().title.into(),
+            body: &only.project,
+            path: path(only),
+            tag: &only.cause,
+        },
         [] => PushMessage { title: message.title.clone(), body: "", path: "/".into(), tag: "capture" },
         several => PushMessage {
             title: format!("{} sessions need you", several.len()),
@@ -75,13 +80,6 @@ fn shown(message: &OutgoingMessage) -> PushMessage<'_> {
             tag: "capture",
         },
     }
-}
-
-fn title(kind: FindingKind) -> String {
-    let words = kind.as_str().replace('_', " ");
-    let mut letters = words.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}", letters.as_str())
 }
 
 /// The path of the page that a notice links to.
