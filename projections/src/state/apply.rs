@@ -647,14 +647,32 @@ impl SessionState {
                 && claim.at >= turn.started_at
         };
         let claim = self.claims.iter().rev().find(by_itself).filter(|claim| claim.state == State::Waiting)?;
-        let outcomes = [
-            (Reason::TurnComplete, TurnOutcome::Completed),
-            (Reason::Interrupted, TurnOutcome::Interrupted),
-            (Reason::Error, TurnOutcome::Failed),
-            (Reason::Auth, TurnOutcome::Failed),
-            (Reason::Quota, TurnOutcome::Failed),
-        ];
-        outcomes.into_iter().find(|(reason, _)| claim.reason == Some(*reason)).map(|(_, outcome)| outcome)
+        match claim.reason? {
+            Reason::TurnComplete => Some(TurnOutcome::Completed),
+            Reason::Interrupted => Some(TurnOutcome::Interrupted),
+            Reason::Denied => Some(TurnOutcome::Denied),
+            Reason::Error | Reason::Auth | Reason::Quota => Some(TurnOutcome::Failed),
+            Reason::Thinking
+            | Reason::Streaming
+            | Reason::Tool
+            | Reason::Retrying
+            | Reason::Compacting
+            | Reason::Subagents
+            | Reason::NewSession
+            | Reason::Question
+            | Reason::Background
+            | Reason::Edit
+            | Reason::Plan
+            | Reason::Mcp
+            | Reason::Fetch
+            | Reason::Trust
+            | Reason::Quiet
+            | Reason::Clean
+            | Reason::Failed
+            | Reason::Killed
+            | Reason::NoEvidence
+            | Reason::Lost => None,
+        }
     }
 
     /// The process ended. Without `how`, an open turn means that it was killed. Unless the open turn is known to have
