@@ -16,7 +16,7 @@ use std::{
 };
 
 use agents::Agent;
-use events::{FindingKind, Provider};
+use events::{FindingKind, Provider, Reason, State};
 use home::config::Config;
 use regex::Regex;
 use serde_json::Value;
@@ -549,6 +549,17 @@ fn paths_of_items_in_docs_and_comments_exist() {
         }
     }
     assert!(wrong.is_empty(), "these paths lead to nothing:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_status_page_lists_every_state_and_reason() {
+    let page = fs::read_to_string(format!("{ROOT}/docs/status.md")).unwrap();
+    let (_, table) = page.split_once("| state | reason |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let names = State::ALL.iter().map(|state| state.as_str()).chain(Reason::ALL.iter().map(|reason| reason.as_str()));
+    for name in names {
+        assert!(table.contains(&format!("| `{name}` |")), "{name} has no row");
+    }
 }
 
 /// `UPDATE_DOCS=1` writes the table.

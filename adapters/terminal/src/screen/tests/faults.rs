@@ -70,9 +70,10 @@ fn all_built_in_screen_rules_compile() {
     assert_eq!(format!("{all:?}").len(), format!("{:?}", ScreenRules::embedded()).len());
     // They are compiled on first use; here all at once.
     let mut checked = ScreenRules::default();
-    for name in ["claude.toml", "codex.toml", "gemini.toml", "opencode.toml", "aider.toml", "amp.toml", "any.toml"] {
-        let text = fs::read_to_string(format!("{}/rules/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        checked.add(name, &text).unwrap_or_else(|e| panic!("{e}"));
+    let files = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/rules")).unwrap().map(|file| file.unwrap().path());
+    for file in files.filter(|file| file.extension().is_some_and(|end| end == "toml")) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        checked.add(name, &fs::read_to_string(&file).unwrap()).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
     for provider in Provider::ALL {
         assert!(!all.select(*provider, None).rules.is_empty(), "{provider}");
