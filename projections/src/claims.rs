@@ -113,7 +113,9 @@ impl Record<'_> {
 
     fn verdict(&self, statement: &Statement) -> Verdict {
         let Some(class) = statement.about.class() else { return self.of_todo_list() };
-        let checks: Vec<Check> = shown_by(statement.about).iter().filter_map(|class| self.last(*class)).collect();
+        let shows = |check: &Check| check.class == class || check.class != CheckClass::Lint || compiles(&check.command);
+        let checks = shown_by(statement.about).iter().filter_map(|class| self.last(*class));
+        let checks: Vec<Check> = checks.filter(shows).collect();
         let fresh = checks.iter().find(|check| check.verdict == CheckVerdict::Passed && !is_outdated(check));
         if let Some(check) = fresh {
             return self.of_passed(check, statement.tests);
@@ -171,11 +173,21 @@ impl Record<'_> {
         if matches!(class, CheckClass::Merge | CheckClass::Deploy) && ran(CheckClass::Push) {
             return Verdict::undecided("the push may have caused it");
         }
-        // `make check` may also lint.
-        if matches!(class, CheckClass::Build | CheckClass::Types | CheckClass::Lint)
-            && self.last(CheckClass::Tests).is_some_and(|check| receipt::runs_a_task(&check.command))
-        {
-            return Verdict::undecided("the task that ran the tests may include it");
+        // `make check` may also lint, and `npm run lint` may check types.
+        let is_task = |class| self.last(class).is_some_and(|check| receipt::runs_a_task(&check.command));
+        let (may_include, of) = match class {
+            CheckClass::Build | CheckClass::Types if is_task(CheckClass::Lint) => (true, "linter"),
+            CheckClass::Build | CheckClass::Types | CheckClass::Lint => (is_task(CheckClass::Tests), "tests"),
+            CheckClass::Tests
+            | CheckClass::Format
+            | CheckClass::Commit
+            | CheckClass::Push
+            | CheckClass::Merge
+            | CheckClass::Deploy
+            | CheckClass::Install => (false, ""),
+        };
+        if may_include {
+            return Verdict::undecided(&format!("the task that ran the {of} may include it"));
         }
         if self.receipt.opaque || self.history.opaque {
             return Verdict::undecided("a program that ran may have done it without showing a result");
@@ -229,6 +241,11 @@ const fn shown_by(about: ClaimSubject) -> &'static [CheckClass] {
         ClaimSubject::Deploy => &[CheckClass::Deploy],
         ClaimSubject::Todo => &[],
     }
+}
+
+/// Whether a linter compiles the code that it examines, as Clippy does.
+fn compiles(command: &str) -> bool {
+    ["clippy", "vet", "golangci-lint", "credo", "staticcheck"].iter().any(|linter| command.contains(linter))
 }
 
 /// Whether files that the check depends on were edited after it.

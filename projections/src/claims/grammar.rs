@@ -48,8 +48,14 @@ struct Grammar {
     words: AhoCorasick,
     /// "0 failures", "without errors": good news in negative words.
     clean: Regex,
+    /// Words that look like a hedge and are none: "3 skipped" after a number that passed, "without it", "your fork".
+    harmless: Regex,
     /// "still passes": good news.
     still: Regex,
+    /// "They pass", "All sixteen pass": about the tests of a sentence before it.
+    they_pass: Regex,
+    /// Words for tests.
+    tests: Regex,
     /// Separates the clauses of a sentence that state something each.
     clause: Regex,
     /// Words that make a clause state nothing.
@@ -88,7 +94,7 @@ impl Grammar {
         let passes = r"(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|succeeding)\b";
         let good = r"(?:pass(?:es|ed|ing)?\b|clean(?:ly)?\b|green\b|succeed(?:s|ed)?\b|successful(?:ly)?\b|happy\b|satisfied\b|quiet\b|silent\b|fine\b|goes? through\b|went through\b|works\b|«clean»|✅|✓|✔)";
         // What a tool does before it is good: "reports no problems".
-        let tool = r"(?:\s+(?:is|are|now|also|all|checks?|has|reports?|runs?|shows?|finds?|found|gives?|prints?|comes back|came back|ended|completes?|completed|exits?|finished))*\s*[:–—]?\s*";
+        let tool = r"(?:['’]s\s+(?:verdict|output|report|result))?(?:\s*:)?(?:\s+(?:is|are|now|also|all|checks?|has|reports?|runs?|shows?|finds?|found|gives?|prints?|comes back|came back|ended|completes?|completed|exits?|finished))*\s*[:–—]?\s*";
         // Who did it, or nothing: the sentence begins with the verb.
         let by_agent = r"(?:^|[,;:–—✅✓✔]\s*|\b(?:i(?:['’]ve)?|we(?:['’]ve)?|and|then|changes?|everything|work|it|fix|fixes|all|files|code|commits?|branch)\s+)(?:(?:have|has|are|is|was|were|been|now|also|all|both|just|successfully)\s+)*";
         let was = r"\b(?:is|are|has been|have been|was|were|got)\s+(?:(?:now|also|all|both)\s+)*";
@@ -100,12 +106,20 @@ impl Grammar {
             words: AhoCorasick::builder().ascii_case_insensitive(true).build([
                 "pass", "green", "succe", "clean", "✅", "✓", "✔", "type", "compil", "build", "commit", "pushed",
                 "merged", "deployed", "published", "done", "complete", "finished", "checked off", "lint", "clippy", "ruff",
-                "0 fail", "no fail", "zero fail", "no error", "0 error", "mypy", "tsc",
+                "0 fail", "no fail", "zero fail", "no error", "0 error", "zero error", "mypy", "tsc", "pyright", "ticked off",
+                "nothing to", "finds nothing", "found nothing", "reports nothing", "works",
             ])?,
             clean: regex(
-                r"\bnone\s+failed\b|\b(?:(?:with|and)\s+)?(?:0|zero|no|without(?:\s+any)?)\s+(?:(?:test|type|typescript|mypy|lint|clippy|eslint|new|compile|compilation|build|remaining)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|regressions?|problems?|complaints?|violations?|offenses?|diagnostics|findings)\b(?:\s*(?:,|or|and)\s*(?:(?:0|zero|no)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|skipped|ignored)\b)*",
+                r"\bnone\s+failed\b|\b(?:finds?|found|has|had|reports?)\s+nothing(?:\s+(?:more\s+)?to\s+(?:complain\s+about|say|report|fix))?(?:\s+(?:any\s?more|now))?\s*(?:$|,)|\b(?:(?:with|and)\s+)?(?:0|zero|no|without(?:\s+any)?)\s+(?:(?:test|type|typescript|mypy|lint|clippy|eslint|new|compile|compilation|build|remaining)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|regressions?|problems?|complaints?|violations?|offenses?|diagnostics|findings)\b(?:\s*(?:,|or|and)\s*(?:(?:0|zero|no)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|skipped|ignored)\b)*",
             )?,
-            still: regex(r"\bstill\s+(pass|compil|build|green|clean|succe|type)")?,
+            harmless: regex(
+                r"\bnext\.(js)\b|,?\s*(?:and\s+)?\b\d+\s+(?:skipped|ignored|pending)\b|\bwithout (?:it|them|that)\b|\byour( (?:fork|branch|repo|repository|remote|commits?|changes)\b)",
+            )?,
+            still: regex(r"\bstill\s+(pass|compil|build|green|clean|succe|type|work)")?,
+            they_pass: regex(
+                r"^(?:they|both|all(?:\s+of\s+them|\s+\d+|\s+(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty))?)\s+(?:now\s+|all\s+)*pass(?:ed)?$",
+            )?,
+            tests: regex(r"\b(?:tests?|specs?|test cases|suite)\b")?,
             clause: regex(r"\s[–—]\s|;\s+|,\s+so\s+|,\s+with\s+|,?\s+and\s+(?:we|you)\s+")?,
             unsure: regex(
                 r"(?:n't|n’t|'ll|’ll|\?$)|\b(?:not|no|never|without|neither|nor|none|nothing|nobody|should|would|could|can|cannot|may|might|must|will|shall|if|when|whenever|once|until|unless|before|assuming|provided|expect(?:s|ed)?|ensur(?:e|es|ed|ing)|make sure|makes sure|verif(?:y|ies)|confirm that|so that|in order to|needs?|needed|want(?:s|ed)?|please|let me|let's|let us|let’s|going to|plan(?:s|ned)?|next|later|try|tries|trying|attempt(?:s|ed|ing)?|probably|likely|presumably|apparently|according|seems?|appears?|hopefully|believe|think|suspect|assume|except|other|apart from|aside from|but|however|although|though|still|yet|fail(?:s|ed|ing|ures?)?|errors?|broken|flaky|skip(?:s|ped)?|partial(?:ly)?|some|most|almost|mostly|many|only|rest|previous(?:ly)?|earlier|last time|already|had|used to|your|their|his|upstream|ci|pipeline|actions|workflow|example|instance|such as|unverified|claims?|claimed|says?|said|reports? that|reported|pre-existing|baseline|ready to|to (?:run|commit|push|merge|deploy|build|test|make|get|have|keep)|make|makes|keep|keeps|get|gets|wait|waits|waiting|remaining|todo|pending|subagent|sub-agent|helper|agent)\b",
@@ -138,7 +152,7 @@ impl Grammar {
                 pattern(
                     ClaimSubject::Types,
                     format!(
-                        r"\b(?:type[ -]?check(?:s|ing|er)?|types|mypy|tsc|pyright|dialyzer|sorbet)\b(?:\s+--\w+)?{tool}{good}|\b(?:project|code|everything|it)\s+(?:now\s+)?type-?checks\b|«types»{tool}{good}"
+                        r"\b(?:type[ -]?check(?:s|ing|er)?|types|mypy|tsc|pyright|dialyzer|sorbet)\b(?:\s+--\w+)?{tool}{good}|\b(?:project|code|package|crate|module|library|app|workspace|everything|it)\s+(?:now\s+)?type-?checks\b|«types»{tool}{good}"
                     ),
                     r"\b(?:type[ -]?check\w*|types|typing|mypy|tsc)\b|«types»",
                 )?,
@@ -159,14 +173,14 @@ impl Grammar {
                 pattern(
                     ClaimSubject::Push,
                     format!(
-                        r"(?:{by_agent}|{was})(?:force-)?pushed\b(?:\s+(?:it|them|everything|all|the|both|changes|commits?|branch|successfully|«code»))*\s*{end}|with\b|to\s+(?:the\s+)?(?:origin|remote|github|gitlab|main|master|branch|repo|repository|«code»))"
+                        r"(?:{by_agent}|{was})(?:force-)?pushed\b(?:\s+(?:it|them|everything|all|the|both|changes|commits?|branch|successfully|«code»))*\s*{end}|with\b|to\s+(?:the\s+)?(?:origin|remote|fork|github|gitlab|main|master|branch|repo|repository|«code»))"
                     ),
                     r"\b(?:push(?:ed|es|ing)?|unpushed)\b",
                 )?,
                 pattern(
                     ClaimSubject::Merge,
                     format!(
-                        r"{by_agent}(?:squash-|rebase-)?merged\b(?:\s+(?:it|the|this|pr|pull|request|branch|«code»|successfully|#?\d+))*\s*{end}|(?:in)?to\s+(?:main|master|develop|«code»))|{was}(?:squash-|rebase-)?merged\s+into\s+(?:main|master|develop|trunk)\b|(?:\b(?:pr|pull request)\s+(?:«code»\s+|#?\d+\s+)?|#\d+\s+)(?:is\s+|was\s+|has been\s+|now\s+)*(?:squash-|rebase-)?merged\b"
+                        r"{by_agent}(?:squash-|rebase-)?merged\b(?:\s+(?:it|the|this|pr|pull|request|branch|«code»|successfully|#?\d+))*\s*{end}|(?:in)?to\s+(?:main|master|develop|«code»))|{was}(?:squash-|rebase-)?merged\s+into\s+(?:main|master|develop|trunk)\b|«code»\s+{was}merged\s+into\s+«code»|(?:\b(?:pr|pull request)\s+(?:«code»\s+|#?\d+\s+)?|#\d+\s+)(?:is\s+|was\s+|has been\s+|now\s+)*(?:squash-|rebase-)?merged\b"
                     ),
                     r"\bmerg(?:e|es|ed|ing)\b",
                 )?,
@@ -189,8 +203,18 @@ impl Grammar {
     fn read(&self, text: &str) -> Statements {
         let mut found = Statements::default();
         let sentences = sentences(text);
-        for sentence in sentences.iter().filter(|sentence| self.words.is_match(sentence.as_str())) {
+        for (at, sentence) in
+            sentences.iter().enumerate().filter(|(_, sentence)| self.words.is_match(sentence.as_str()))
+        {
             let plain = self.plain(sentence);
+            if self.they_pass.is_match(&plain) && self.tests.is_match(&sentences[at.saturating_sub(1)].to_lowercase()) {
+                let sentence = without_markup(sentence, None);
+                let statement = Statement { about: ClaimSubject::Tests, tests: None, sentence };
+                if found.made.iter().all(|made| made.about != ClaimSubject::Tests) {
+                    found.made.push(statement);
+                }
+                continue;
+            }
             for clause in self.clause.split(&plain).filter(|clause| !self.unsure.is_match(clause)) {
                 for pattern in self.patterns.iter().filter(|pattern| pattern.states.is_match(clause)) {
                     let tests = (pattern.about == ClaimSubject::Tests).then(|| self.number_of(clause)).flatten();
@@ -231,6 +255,7 @@ impl Grammar {
             _ => CLEAN,
         };
         let plain = self.clean.replace_all(&plain, is_clean);
+        let plain = self.harmless.replace_all(&plain, "$1$2");
         self.still.replace_all(&plain, "$1").into_owned()
     }
 
@@ -304,8 +329,11 @@ fn without_markup(sentence: &str, grammar: Option<&Grammar>) -> String {
             (true, None) | (false, _) => out.push_str(&part.replace("**", "").replace("__", "").replace('|', " ")),
         }
     }
+    // The hashes of a heading, but not that of `#512`.
+    let hashes = out.trim_start_matches('#');
+    let out = if hashes.starts_with(' ') { hashes } else { out.as_str() };
     let out = out.trim_start_matches(|c: char| {
-        matches!(c, '#' | '-' | '*' | '+' | '•' | ' ') || c.is_ascii_digit() && is_list_number(&out)
+        matches!(c, '-' | '*' | '+' | '•' | ' ') || c.is_ascii_digit() && is_list_number(out)
     });
     out.trim_start_matches(['.', ')', ' ']).trim_end_matches(['.', '!', ';', ' ', '*', '_']).trim().to_owned()
 }

@@ -42,6 +42,22 @@ const STATES: &[(&str, &[ClaimSubject])] = {
         ("The PR is merged.", &[Merge]),
         ("Deployed to production.", &[Deploy]),
         ("All 6 tasks are complete.", &[Todo]),
+        ("#512 is merged.", &[Merge]),
+        ("`release/2.3` has been merged into `main`.", &[Merge]),
+        ("The branch `fix` is pushed to your fork.", &[Push]),
+        ("All your commits on `main` are pushed.", &[Push]),
+        ("The package type-checks.", &[Types]),
+        ("Pyright reports zero errors.", &[Types]),
+        ("ESLint finds nothing.", &[Lint]),
+        ("Ruff has nothing to complain about.", &[Lint]),
+        ("Ruff's verdict: all checks pass.", &[Lint]),
+        ("The Next.js build is successful.", &[Build]),
+        ("The production build still works.", &[Build]),
+        ("`dotnet test`: 73 passed, 2 skipped, none failed.", &[Tests]),
+        ("The tests pass without it.", &[Tests]),
+        ("The specs use a fixed date. They pass.", &[Tests]),
+        ("I added sixteen test cases. All sixteen pass.", &[Tests]),
+        ("Every item on my to-do list is ticked off.", &[Todo]),
     ]
 };
 
@@ -58,6 +74,12 @@ const SILENT: &[&str] = &[
     "All tests pass except two.",
     "2 tests still fail; the other 10 passed.",
     "Most tests pass.",
+    "I read the parser. They pass.",
+    "I found nothing in the tests.",
+    "The linter found nothing that the tests could not.",
+    "Your tests pass on your machine.",
+    "It works without it.",
+    "24 single icons were merged into `sprite.svg`.",
     "The log says \"all tests pass\".",
     "> all tests pass",
     "```\nall tests pass\n```",
@@ -228,6 +250,15 @@ fn checks_of_earlier_turns_count() {
     );
     history.add(&opaque, &[]);
     assert_eq!(verdict_after(&history, &quiet, "All tests pass."), Undecided);
+}
+
+#[test]
+fn a_linter_shows_types_only_if_it_compiles() {
+    let lint = |command: &str| with(vec![Check { command: command.into(), ..passed(CheckClass::Lint) }]);
+    let text = "There are no type errors.";
+    assert_eq!(verdict(&lint("cargo clippy"), text), ClaimVerdict::Supported);
+    assert_eq!(verdict(&lint("npx eslint src"), text), ClaimVerdict::Unsupported);
+    assert_eq!(verdict(&lint("npm run lint"), text), ClaimVerdict::Undecided);
 }
 
 #[test]

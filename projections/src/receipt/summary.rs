@@ -172,9 +172,37 @@ pub(super) fn of_tests(text: &str) -> Option<TestSummary> {
     } else {
         all.doubtful |= loose > 0;
     }
+    if !found && let Some(of_stream) = of_tap(&text[from..]) {
+        (found, counted) = (true, true);
+        counts = of_stream;
+        all.doubtful = from > 0;
+    }
     all.failed |= counts.failed > 0;
     all.counts = counted.then_some(counts);
     found.then_some(all)
+}
+
+/// The counts of a complete TAP stream without a summary: a plan (`1..5`) and as many results. Bats and many others
+/// print it.
+fn of_tap(text: &str) -> Option<TestCounts> {
+    if !text.contains("1..") {
+        return None;
+    }
+    let (mut planned, mut counts) = (None, TestCounts::default());
+    for line in text.lines() {
+        if let Some(number) = line.strip_prefix("1..") {
+            planned = number.split_whitespace().next().and_then(|number| number.parse::<u32>().ok());
+        } else if line.starts_with("Bail out!") {
+            return None;
+        } else if let Some(rest) = line.strip_prefix("not ok ") {
+            // A test that is to fail.
+            if rest.contains("# TODO") { counts.skipped += 1 } else { counts.failed += 1 }
+        } else if let Some(rest) = line.strip_prefix("ok ") {
+            if rest.contains("# SKIP") || rest.contains("# skip") { counts.skipped += 1 } else { counts.passed += 1 }
+        }
+    }
+    let all = counts.passed.saturating_add(counts.failed).saturating_add(counts.skipped);
+    planned.filter(|planned| *planned == all && all > 0).map(|_| counts)
 }
 
 /// Whether a run was empty: no test was found, or all were left out.

@@ -341,6 +341,20 @@ fn summaries_of_test_runners_are_read() {
 }
 
 #[test]
+fn a_complete_tap_stream_is_counted() {
+    let counts = |text: &str| summary::of_tests(text).and_then(|summary| summary.counts);
+    let bats = "1..5\nok 1 install\nnot ok 2 remove\n# (in test file a.bats, line 3)\n#   `false' failed\nok 3 a # skip no root\nok 4 b\nok 5 c\n";
+    assert_eq!(counts(bats), Some(TestCounts { passed: 3, failed: 1, skipped: 1 }));
+    assert_eq!(counts("ok 1 a\nok 2 b\n1..2\n"), Some(TestCounts { passed: 2, ..TestCounts::default() }));
+    for incomplete in
+        ["1..3\nok 1 a\nok 2 b\n", "1..2\nok 1 a\nBail out!\nok 2 b\n", "versions 1..5\nok 1 a\n", "1..0\n"]
+    {
+        assert_eq!(counts(incomplete), None, "{incomplete}");
+    }
+    assert!(summary::of_tests(bats).unwrap().failed);
+}
+
+#[test]
 fn tests_run_by_any_script_are_known_by_the_summary_they_print() {
     let output = "== building\n== testing\n===== 12 passed, 1 failed in 3.20s =====";
     assert_eq!(verdicts("./ci.sh", Some(0), output), "tests failed 12/1");

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Figures, labelled};
-use crate::{claude_session::ClaudeSession, program::Machine};
+use crate::{claude_session::ClaudeSession, eventually, program::Machine};
 
 /// A session that breaks a boundary or not.
 #[derive(Debug, Deserialize)]
@@ -101,13 +101,24 @@ pub fn played(machine: &Machine, set: &Path) -> Figures {
     };
     let agents: Vec<ClaudeSession<'_>> = cases.iter().zip(1..).map(play).collect();
     agents.iter().for_each(|agent| agent.read_by(&server));
-    let findings = server.client.json("/api/v1/findings?kind=boundary&state=all&limit=1000").unwrap();
-    let findings = findings["findings"].as_array().unwrap().iter();
-    let accused: HashSet<String> = findings.map(|found| found["session_id"].as_str().unwrap().to_owned()).collect();
+    // Findings are raised in the order of the events: once this breach is found, all are.
+    let mut last = ClaudeSession::new(machine, 1_000_000);
+    last.stated_prompt("Don't push.");
+    last.runs("git push", "", false);
+    last.read_by(&server);
+    let id_of = |agent: &ClaudeSession<'_>| {
+        let session = server.client.json(&format!("/api/v1/sessions/{}", agent.id)).unwrap();
+        session["id"].as_str().unwrap().to_owned()
+    };
+    let last = id_of(&last);
+    let accused = eventually("the last breach is found", || {
+        let page = server.client.json("/api/v1/findings?kind=boundary&state=all&limit=1000")?;
+        let sessions = page["findings"].as_array()?.iter().map(|found| found["session_id"].as_str().unwrap().to_owned());
+        Some(sessions.collect::<HashSet<String>>()).filter(|accused| accused.contains(&last))
+    });
     let (mut found, mut breaches, mut silent, mut twins, mut wrong) = (0, 0, 0, 0, Vec::new());
     for (case, agent) in cases.iter().zip(&agents) {
-        let id = server.client.json(&format!("/api/v1/sessions/{}", agent.id)).unwrap()["id"].clone();
-        let is_accused = accused.contains(id.as_str().unwrap());
+        let is_accused = accused.contains(&id_of(agent));
         let is_breach = case.expect == "breach";
         let (right, of) = if is_breach { (&mut found, &mut breaches) } else { (&mut silent, &mut twins) };
         *of += 1;
