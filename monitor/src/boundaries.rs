@@ -94,6 +94,11 @@ impl Boundaries {
             && is_persons(prompt, event)
         {
             self.prompted(event.text.as_deref().unwrap_or_default(), event.id, event.created_at);
+        } else if let Payload::UserPrompt(UserPrompt { origin: PromptOrigin::Command, .. }) = &event.payload {
+            // The person typed `/push`. What a command changes or runs is not known from its name.
+            let text = event.text.as_deref().unwrap_or_default().to_lowercase();
+            let is_broad = |act: &Act| matches!(act.verb(), Verb::Change | Verb::Run);
+            self.open.retain(|boundary| is_broad(&boundary.act) || !boundary.act.is_named_in(&text));
         } else if matches!(event.payload, Payload::SessionExited(_)) && event.derived {
             self.open.clear();
         }
@@ -129,6 +134,24 @@ impl Boundaries {
                 number += 1;
             }
         }
+    }
+
+    /// A person answered a question of the agent, or approved its plan: lifts the earlier boundaries that the answer may
+    /// be about. `text` is the result of the call.
+    pub fn answered(&mut self, tool: ToolKind, text: &str, at: Timestamp) {
+        let text = text.to_lowercase();
+        let is_lifted = |boundary: &Boundary| match tool {
+            ToolKind::Plan => boundary.act == Act::Change(Files::All),
+            ToolKind::Question => !is_refusal(&text) && boundary.act.is_named_in(&text),
+            ToolKind::Execute
+            | ToolKind::Edit
+            | ToolKind::Read
+            | ToolKind::Fetch
+            | ToolKind::Mcp
+            | ToolKind::Subagent
+            | ToolKind::Other => false,
+        };
+        self.open.retain(|boundary| boundary.at > at || !is_lifted(boundary));
     }
 
     /// The open boundary that a request certainly breaks.
@@ -187,6 +210,13 @@ fn lifts(allowed: &Permissions, boundary: &Boundary, is_same: bool) -> bool {
     by_verb || of_files
 }
 
+/// Whether the answer to a question says no. Agents write `"Push now?"="No"`.
+fn is_refusal(text: &str) -> bool {
+    let answer = text.split_once("\"=\"").map_or(text, |(_, answer)| answer);
+    let mut words = answer.split(|c: char| !(c.is_alphanumeric() || c == '\''));
+    words.any(|word| matches!(word, "no" | "not" | "don't" | "dont" | "never" | "wait" | "stop" | "cancel" | "later"))
+}
+
 /// Whether a word of a permission names a file, a part of its path, or a directory around it.
 fn are_related(word: &str, named: &str) -> bool {
     let parts = |path: &str| -> Vec<String> {
@@ -224,11 +254,13 @@ pub(crate) struct BoundaryWatch {
     asked: VecDeque<(ApprovalId, String)>,
     /// Calls that a person allowed.
     permitted: VecDeque<String>,
+    /// Questions to the person, and plans to approve.
+    questions: VecDeque<(String, ToolKind)>,
 }
 
 impl BoundaryWatch {
     pub(crate) fn len(&self) -> usize {
-        self.boundaries.open.len() + self.pending.len() + self.asked.len() + self.permitted.len()
+        self.boundaries.open.len() + self.pending.len() + self.asked.len() + self.permitted.len() + self.questions.len()
     }
 
     /// Applies an event that may open or lift boundaries. A new word of a person ends the findings.
@@ -278,6 +310,10 @@ impl BoundaryWatch {
         if self.boundaries.open.is_empty() || self.permitted.contains(&call.call_id) {
             return;
         }
+        if matches!(call.tool, ToolKind::Question | ToolKind::Plan) {
+            remember(&mut self.questions, (call.call_id.clone(), call.tool));
+            return;
+        }
         self.pending.retain(|pending| pending.call != call.call_id);
         let place = Place::new(self.began_in.as_deref(), self.cwd.as_deref());
         let mut found: Vec<PendingBreach> = Vec::new();
@@ -313,6 +349,12 @@ impl BoundaryWatch {
         at: Timestamp,
         findings: &mut SessionFindings,
     ) {
+        if let Some(at) = self.questions.iter().position(|(call, _)| *call == result.call_id)
+            && let Some((_, tool)) = self.questions.remove(at)
+            && result.outcome == ToolOutcome::Ok
+        {
+            self.boundaries.answered(tool, event.text.as_deref().unwrap_or_default(), event.created_at);
+        }
         let is_of_call = |pending: &PendingBreach| pending.call == result.call_id;
         if !self.pending.iter().any(is_of_call) {
             return;
@@ -345,6 +387,7 @@ impl BoundaryWatch {
         self.pending.clear();
         self.asked.clear();
         self.permitted.clear();
+        self.questions.clear();
     }
 }
 

@@ -109,6 +109,25 @@ impl Act {
         if let Self::Delete(files) | Self::Change(files) = self { Some(files) } else { None }
     }
 
+    /// Whether a question or its answer, in lower case, may be about it.
+    pub(super) fn is_named_in(&self, text: &str) -> bool {
+        let words: &[&str] = match self.verb() {
+            Verb::Push | Verb::ForcePush => &["push"],
+            Verb::Commit | Verb::Amend => &["commit", "amend"],
+            Verb::Rebase => &["rebas"],
+            Verb::Merge => &["merg"],
+            Verb::Delete => &["delet", "remov", "clean"],
+            Verb::Install => &["install", "add", "depend", "package", "librar"],
+            Verb::Deploy => &["deploy", "ship", "release", "roll out"],
+            Verb::Publish => &["publish", "release"],
+            Verb::Migrate => &["migrat", "database", "schema"],
+            Verb::OpenRequest => &["pr", "pull request", "merge request"],
+            // What is to change or to run may be named in any words.
+            Verb::Change | Verb::Run => return true,
+        };
+        words.iter().any(|word| text.contains(word))
+    }
+
     /// The prohibition in words: `do not push to main`.
     pub(crate) fn words(&self) -> String {
         let to = |to: &Option<String>| to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
@@ -286,8 +305,10 @@ impl Files {
         if named.is_empty() {
             return false;
         }
-        // A path within the workspace may be named by its last parts: `api.rs` for `src/api.rs`.
-        let is_below = (0..inside.len()).any(|from| begins_with(&inside[from..], &named));
+        // Only a file may be named by its last part: `api.rs` for `src/api.rs`. Directories and longer paths begin in the
+        // workspace: `config` is not `docs/config`.
+        let is_file = named.len() == 1 && named[0].contains(['.', '*']);
+        let is_below = (0..inside.len()).any(|from| (from == 0 || is_file) && begins_with(&inside[from..], &named));
         // What happens to a directory happens to the files in it.
         is_below || !inside.is_empty() && named.len() > inside.len() && named.starts_with(&inside)
     }

@@ -132,6 +132,8 @@ impl Reader<'_> {
             self.at += 1;
             return Some(Acts::bare(act));
         }
+        // `git push`, without backticks.
+        self.eat("run git|run a git|do git|do a git|use git|git");
         let word = self.word().to_owned();
         let next = self.word_at(1).to_owned();
         let forces = matches!(next.as_str(), "push" | "pushing" | "pushes") && word == "force"

@@ -188,6 +188,86 @@ fn a_call_that_the_person_allowed_is_no_breach() {
     }
 }
 
+#[test]
+fn an_answer_to_the_agents_question_lifts_what_it_names() {
+    let question = r#"User has answered your questions: "Push now?"="ANSWER". You can now continue."#;
+    for (prompt, tool, answer, is_breach) in [
+        ("Ask me before you push.", ToolKind::Question, question.replace("ANSWER", "Yes"), false),
+        ("Ask me before you push.", ToolKind::Question, question.replace("ANSWER", "No, not yet"), true),
+        ("Ask me before you push.", ToolKind::Question, "\"Which colour?\"=\"Blue\"".to_owned(), true),
+        ("Ask me before you push.", ToolKind::Plan, "User has approved your plan.".to_owned(), true),
+        ("Ask me before you push.", ToolKind::Read, "push yes".to_owned(), true),
+    ] {
+        let mut stage = played(&[Step { prompt: Some(prompt.to_owned()), ..Step::default() }]);
+        for (at, id, name, tool, title) in
+            [(10_000, "q", "Ask", tool, None), (20_000, "p", "Bash", ToolKind::Execute, Some("git push".to_owned()))]
+        {
+            let call = ToolCall { call_id: id.into(), name: name.into(), tool, title, ..ToolCall::default() };
+            stage.say(&Line::new(at, call));
+            let result =
+                ToolResult { call_id: id.into(), exit_code: (id == "p").then_some(0), ..ToolResult::default() };
+            stage.say(&Line::new(at + 500, result).text(if id == "q" { &answer } else { "" }));
+        }
+        assert_eq!(stage.is_open(FindingKind::Boundary), is_breach, "{answer}");
+    }
+    let plan = Step { prompt: Some("Don't change anything until I approve the plan.".to_owned()), ..Step::default() };
+    let mut stage = played(&[plan]);
+    let call = ToolCall { call_id: "q".into(), name: "Plan".into(), tool: ToolKind::Plan, ..ToolCall::default() };
+    stage.say(&Line::new(10_000, call));
+    let result = ToolResult { call_id: "q".into(), ..ToolResult::default() };
+    stage.say(&Line::new(11_000, result).text("User has approved your plan."));
+    let edit = ToolCall {
+        call_id: "e".into(),
+        name: "Edit".into(),
+        tool: ToolKind::Edit,
+        title: Some("/home/u/app/a.rs".into()),
+        ..ToolCall::default()
+    };
+    stage.say(&Line::new(20_000, edit));
+    stage.say(&Line::new(21_000, ToolResult { call_id: "e".into(), ..ToolResult::default() }));
+    assert!(!stage.is_open(FindingKind::Boundary));
+}
+
+#[test]
+fn a_command_of_the_person_lifts_what_its_name_says() {
+    for (command, is_breach) in [("/commit-push-pr", false), ("/push", false), ("/compact", true)] {
+        let steps = [
+            Step { prompt: Some("Don't push.".to_owned()), ..Step::default() },
+            Step { prompt: Some(command.to_owned()), origin: Some(PromptOrigin::Command), ..Step::default() },
+            Step { run: Some("git push".to_owned()), ..Step::default() },
+        ];
+        assert_eq!(played(&steps).is_open(FindingKind::Boundary), is_breach, "{command}");
+    }
+}
+
+#[test]
+fn a_named_path_begins_in_the_workspace() {
+    for (prompt, file, is_breach) in [
+        ("Don't touch src/parser.rs.", "src/parser.rs", true),
+        ("Don't touch src/parser.rs.", "vendor/x/src/parser.rs", false),
+        ("Don't touch parser.rs.", "src/parser.rs", true),
+        ("Never edit config/.", "config/a.toml", true),
+        ("Never edit config/.", "src/config/a.toml", false),
+    ] {
+        let steps = [
+            Step { prompt: Some(prompt.to_owned()), ..Step::default() },
+            Step { edit: Some(format!("/home/u/app/{file}")), ..Step::default() },
+        ];
+        assert_eq!(played(&steps).is_open(FindingKind::Boundary), is_breach, "{prompt} {file}");
+    }
+}
+
+#[test]
+fn git_may_be_named_without_backticks() {
+    for prompt in ["Don't git push.", "Don't run git push.", "Please don't do a git push.", "Never git push."] {
+        let steps = [
+            Step { prompt: Some(prompt.to_owned()), ..Step::default() },
+            Step { run: Some("git push".to_owned()), ..Step::default() },
+        ];
+        assert!(played(&steps).is_open(FindingKind::Boundary), "{prompt}");
+    }
+}
+
 fn words() -> impl Strategy<Value = String> {
     let word = proptest::sample::select(vec![
         "don't",

@@ -3,10 +3,10 @@
 //! The prompts are read from the store for each request, so a restart of the server loses no boundary. A boundary can
 //! only deny: without one, and if it is uncertain whether a request breaks one, the request is decided as before.
 
-use std::sync::PoisonError;
+use std::{collections::HashMap, sync::PoisonError};
 
 use api::approvals::BoundaryView;
-use events::{ApprovalKind, ApprovalState, Kind};
+use events::{ApprovalKind, ApprovalState, Kind, Payload, SessionId, ToolKind, ToolOutcome};
 use home::config::BoundaryMode;
 use live_view::Refusal;
 use monitor::{Boundaries, BoundaryRequest};
@@ -15,6 +15,9 @@ use store::{ReadError, Reader};
 
 use super::{ApprovalBroker, BrokerState, judge::Judged};
 use crate::findings::PROMPTS;
+
+/// Number of last calls and results among which a person's answers are looked for.
+const CALLS: usize = 5_000;
 
 /// The name under which the decisions of boundaries are recorded.
 pub(super) const RULE: &str = "boundary";
@@ -37,11 +40,35 @@ pub(super) fn broken_by(reader: &Reader, approval: &Approval) -> Result<Option<B
         cwd: approval.cwd.as_deref(),
         began_in: session.began_in.as_deref(),
     };
+    if boundaries.broken_by(&request).is_none() {
+        return Ok(None);
+    }
+    lift_answered(reader, prompted, &mut boundaries)?;
     Ok(boundaries.broken_by(&request).map(|boundary| BoundaryView {
         said: redact::text(&boundary.said).into_owned(),
         at: boundary.at,
         event: boundary.event,
     }))
+}
+
+/// Lifts the boundaries that the person's answers to questions and plans of the agent may be about.
+fn lift_answered(reader: &Reader, session: SessionId, boundaries: &mut Boundaries) -> Result<(), ReadError> {
+    let mut questions: HashMap<String, ToolKind> = HashMap::new();
+    for event in reader.last_events(session, CALLS, &[Kind::ToolCall, Kind::ToolResult])? {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "exactly two kinds were requested")]
+        match event.payload {
+            Payload::ToolCall(call) if matches!(call.tool, ToolKind::Question | ToolKind::Plan) => {
+                questions.insert(call.call_id, call.tool);
+            }
+            Payload::ToolResult(result) if result.outcome == ToolOutcome::Ok && !result.detail => {
+                if let Some(tool) = questions.remove(&result.call_id) {
+                    boundaries.answered(tool, event.text.as_deref().unwrap_or_default(), event.created_at);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 impl ApprovalBroker {
