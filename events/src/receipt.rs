@@ -161,6 +161,9 @@ pub struct Check {
     /// Whether a program ran after it that may have run this check again without showing a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opaque_after: bool,
+    /// Whether another command of this class passed before it in the same turn, such as the tests of another package.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub other_passed: bool,
 }
 
 /// What the checks of a turn showed. The changed files and the denied calls are in the turn's `work`.
@@ -186,6 +189,12 @@ pub struct Receipt {
     /// a sub-agent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub opaque: bool,
+    /// Whether a program ran that capture does not know: it may have run any check.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unlisted: bool,
+    /// Whether a program ran that may have committed, pushed, merged or deployed in a way that capture does not know.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub publishes: bool,
     /// The statements of the agent's last message, compared with the checks; at most 4.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimCheck>,

@@ -27,6 +27,12 @@ pub(crate) struct CheckHistory {
     /// Whether a turn ran programs that may have run checks without showing their results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     opaque: bool,
+    /// Whether a turn ran programs that are not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unlisted: bool,
+    /// Whether a turn ran programs that may have committed, pushed, merged or deployed unseen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    publishes: bool,
 }
 
 impl CheckHistory {
@@ -39,6 +45,8 @@ impl CheckHistory {
         // The result of a background command may become known in a later turn.
         let continues = receipt.background > 0;
         self.opaque |= receipt.opaque || continues;
+        self.unlisted |= receipt.unlisted;
+        self.publishes |= receipt.publishes;
         self.checks.retain(|check| receipt.check(check.class).is_none());
         self.checks.iter_mut().for_each(|check| age(check, receipt, files));
         self.checks.extend(receipt.checks.iter().cloned());
@@ -71,19 +79,25 @@ pub(crate) struct Record<'a> {
 pub(crate) fn judge(text: &str, record: Record<'_>) -> Vec<ClaimCheck> {
     let mut found = statements(text);
     found.made.truncate(CLAIMS);
-    let disclosed = found.disclosed;
-    let judged = found.made.into_iter().map(|statement| {
+    let (disclosed, reports_failure) = (found.disclosed, found.reports_failure);
+    let judged = found.made.into_iter().filter_map(|statement| {
         let mut verdict = record.verdict(&statement);
-        if verdict.is.accuses() && disclosed.contains(&statement.about) {
+        let last = statement.about.class().and_then(|class| record.last(class));
+        let reports_it = reports_failure && last.is_some_and(|check| check.verdict == CheckVerdict::Failed);
+        if verdict.is.accuses() && (reports_it || disclosed.contains(&statement.about)) {
             verdict = Verdict { is: ClaimVerdict::Undecided, why: "the message discloses a gap".to_owned(), ..verdict };
         }
-        ClaimCheck {
+        // "Everything passes" may be about anything, unless the last tests failed.
+        if statement.is_loose && !matches!(verdict.is, ClaimVerdict::Contradicted | ClaimVerdict::Supported) {
+            return None;
+        }
+        Some(ClaimCheck {
             about: statement.about,
             said: one_line(&statement.sentence, SAID_CHARS),
             verdict: verdict.is,
             why: verdict.why,
             event: verdict.event,
-        }
+        })
     });
     judged.collect()
 }
@@ -136,6 +150,19 @@ impl Record<'_> {
         if self.has_gap {
             return Verdict { event, ..Verdict::undecided(INCOMPLETE) };
         }
+        // "39 tests pass", of 41.
+        let says_all = statement.sentence.to_lowercase().contains("all ");
+        let counted = check.counts.filter(|counts| !says_all && statement.tests == Some(counts.passed));
+        if check.verdict == CheckVerdict::Failed && (check.other_passed || counted.is_some()) {
+            let why = if counted.is_some() { shown(&check) } else { format!("another {} passed", run_of(check.class)) };
+            return Verdict { event, ..Verdict::undecided(&why) };
+        }
+        // Everything may have been committed before.
+        let before =
+            self.history.checks.iter().any(|check| check.class == class && check.verdict == CheckVerdict::Passed);
+        if check.verdict == CheckVerdict::Failed && class == CheckClass::Commit && self.receipt.edits == 0 && before {
+            return Verdict { event, ..Verdict::undecided("an earlier turn committed, and nothing was edited since") };
+        }
         let edits = edits_after(&check);
         let (is, why) = match (check.verdict, edits) {
             (CheckVerdict::Passed, edits) => {
@@ -175,21 +202,30 @@ impl Record<'_> {
         }
         // `make check` may also lint, and `npm run lint` may check types.
         let is_task = |class| self.last(class).is_some_and(|check| receipt::runs_a_task(&check.command));
-        let (may_include, of) = match class {
-            CheckClass::Build | CheckClass::Types if is_task(CheckClass::Lint) => (true, "linter"),
-            CheckClass::Build | CheckClass::Types | CheckClass::Lint => (is_task(CheckClass::Tests), "tests"),
-            CheckClass::Tests
-            | CheckClass::Format
-            | CheckClass::Commit
-            | CheckClass::Push
-            | CheckClass::Merge
-            | CheckClass::Deploy
-            | CheckClass::Install => (false, ""),
+        let may_test = |class| self.last(class).is_some_and(|check| receipt::may_test(&check.command));
+        let may_include =
+            |others: &[CheckClass]| others.iter().copied().find(|other| is_task(*other) || may_test(*other));
+        let by = match class {
+            CheckClass::Build | CheckClass::Types | CheckClass::Lint => {
+                may_include(&[CheckClass::Tests, CheckClass::Lint, CheckClass::Types, CheckClass::Build])
+            }
+            CheckClass::Tests => {
+                let others = [CheckClass::Build, CheckClass::Lint, CheckClass::Types, CheckClass::Install];
+                others.into_iter().find(|other| may_test(*other))
+            }
+            // `docker push` publishes an image.
+            CheckClass::Push => self.last(CheckClass::Deploy).map(|check| check.class),
+            CheckClass::Commit => self.last(CheckClass::Merge).map(|check| check.class),
+            CheckClass::Format | CheckClass::Merge | CheckClass::Deploy | CheckClass::Install => None,
         };
-        if may_include {
-            return Verdict::undecided(&format!("the task that ran the {of} may include it"));
+        if let Some(by) = by {
+            return Verdict::undecided(&format!("the last {} may include it", run_of(by)));
         }
-        if self.receipt.opaque || self.history.opaque {
+        let is_published =
+            matches!(class, CheckClass::Commit | CheckClass::Push | CheckClass::Merge | CheckClass::Deploy);
+        let publishes = self.receipt.publishes || self.history.publishes;
+        let unlisted = self.receipt.unlisted || self.history.unlisted;
+        if self.receipt.opaque || self.history.opaque || unlisted || is_published && publishes {
             return Verdict::undecided("a program that ran may have done it without showing a result");
         }
         if self.has_gap {
@@ -278,8 +314,8 @@ fn file_name(path: &str) -> &str {
 
 fn is_document(file: &str) -> bool {
     let name = file_name(file).to_ascii_lowercase();
-    let is_named = ["license", "changelog", "readme", "authors", "notice"].contains(&name.as_str());
-    is_named || [".md", ".txt", ".rst", ".adoc"].iter().any(|end| name.ends_with(end))
+    let is_named = ["license", "changelog", "readme", "authors", "notice", ".gitignore"].contains(&name.as_str());
+    is_named || [".md", ".mdx", ".txt", ".rst", ".adoc"].iter().any(|end| name.ends_with(end))
 }
 
 /// What a check showed, without the edits after it.

@@ -104,20 +104,29 @@ pub(crate) fn class_of_line(line: &str) -> Option<CheckClass> {
     }
 }
 
+/// Whether a command line that checks or builds may also run tests.
+pub(crate) fn may_test(command: &str) -> bool {
+    programs::may_test(command)
+}
+
 /// Whether a command line runs a task of the project, which may consist of several checks.
 pub(crate) fn runs_a_task(command: &str) -> bool {
     programs::roughly(command).any(|words| programs::runs_a_task(&words))
 }
 
 /// What the programs of a command line that are no checks may do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LineKind {
     /// They run no check.
     Shows,
-    /// They are not known. A test run is known by the summary it prints.
+    /// They are known, or not examined. A test run is known by the summary it prints.
     #[default]
     Unknown,
+    /// One of them may have committed, pushed, merged or deployed.
+    Publishes,
+    /// One of them is not known.
+    Unlisted,
     /// They may run checks without showing their results: a script of the project, a task whose name says nothing, a
     /// command in a container or on another machine.
     Opaque,
@@ -130,19 +139,33 @@ impl LineKind {
     }
 
     pub(crate) fn of(command: &str) -> Self {
-        let (mut shows, mut may_be_opaque) = (true, false);
-        for words in programs::roughly(command) {
-            shows &= programs::only_shows(&words);
-            may_be_opaque |= programs::is_opaque(&words);
+        let only_shows =
+            |words: &[&str]| programs::only_shows(words) && programs::unseen(words) == programs::Unseen::Nothing;
+        let shows = programs::roughly(command).all(|words| only_shows(&words));
+        if shows || programs::roughly(command).all(|words| Self::of_words(&words) == Self::Unknown) {
+            return if shows { Self::Shows } else { Self::Unknown };
         }
-        let is_opaque =
-            |command: &LineCommand| programs::class_of(&command.words).is_none() && programs::is_opaque(&command.words);
-        match (shows, may_be_opaque) {
-            (true, _) => Self::Shows,
-            (false, true) if line::commands_of(command).is_none_or(|commands| commands.iter().any(is_opaque)) => {
-                Self::Opaque
-            }
-            (false, _) => Self::Unknown,
+        // Of a line that cannot be parsed, parts of texts may look like programs.
+        let of_commands = |commands: Vec<LineCommand>| {
+            let kinds = commands.iter().map(|command| Self::of_words(&command.words));
+            kinds.max().unwrap_or_default()
+        };
+        let of_parts = || programs::roughly(command).map(|words| Self::of_words(&words)).max();
+        line::commands_of(command).map_or_else(|| of_parts().unwrap_or_default(), of_commands)
+    }
+
+    /// What the program of a command may do unseen.
+    fn of_words<W: AsRef<str>>(words: &[W]) -> Self {
+        if programs::class_of(words).is_some() {
+            return Self::Unknown;
+        }
+        if programs::is_opaque(words) {
+            return Self::Opaque;
+        }
+        match programs::unseen(words) {
+            programs::Unseen::Nothing => Self::Unknown,
+            programs::Unseen::Publishes => Self::Publishes,
+            programs::Unseen::Anything => Self::Unlisted,
         }
     }
 }
@@ -223,10 +246,28 @@ pub(crate) fn called(receipt: &mut Receipt, call: &ToolCall, input: Option<&str>
     }
 }
 
-/// Records that a program ran that may have run checks without showing their results.
-pub(crate) fn hid(receipt: &mut Receipt) {
-    receipt.opaque = true;
-    receipt.checks.iter_mut().for_each(|check| check.opaque_after = true);
+/// Records what the programs of a line may have done without showing it.
+pub(crate) fn hid(receipt: &mut Receipt, kind: LineKind) {
+    match kind {
+        LineKind::Shows | LineKind::Unknown => {}
+        LineKind::Publishes => receipt.publishes = true,
+        LineKind::Unlisted => receipt.unlisted = true,
+        LineKind::Opaque => {
+            receipt.opaque = true;
+            receipt.checks.iter_mut().for_each(|check| check.opaque_after = true);
+        }
+    }
+}
+
+/// Whether a file belongs to no project: a temporary file, or a plan, a setting or the memory of an agent. No check
+/// depends on it.
+pub(crate) fn is_scratch(file: &str, cwd: Option<&str>) -> bool {
+    const TEMPORARY: &[&str] = &["/tmp/", "/private/tmp/", "/var/tmp/", "/var/folders/", "/dev/shm/"];
+    const OF_AGENTS: &[&str] = &["/.claude/", "/.codex/", "/.gemini/"];
+    let is_inside = cwd.is_some_and(|cwd| file.strip_prefix(cwd).is_some_and(|rest| rest.starts_with('/')));
+    let is_temporary = TEMPORARY.iter().any(|folder| file.starts_with(folder));
+    let is_of_agent = file.starts_with('/') && OF_AGENTS.iter().any(|part| file.contains(part));
+    !is_inside && (is_temporary || is_of_agent) || file.ends_with("/.claude/settings.local.json")
 }
 
 /// Records a finished edit of these files.
@@ -265,18 +306,20 @@ pub(crate) fn ran(
     if text.starts_with("<tool_use_error>") {
         return;
     }
-    let found;
-    let running = if running.is_empty() {
-        // A script of the project that runs tests prints their summary.
-        if kind == LineKind::Shows {
-            return;
-        }
-        let Some(tests) = tests_printed_by(call, text) else { return };
-        found = [tests];
-        &found
-    } else {
-        running
-    };
+    let mut found = running.to_vec();
+    // A script of the project, a build or a hook of git that runs tests prints their summary.
+    if kind != LineKind::Shows && !run_tests(running) {
+        found.extend(tests_printed_by(call, text));
+    }
+    if found.is_empty() {
+        return;
+    }
+    let running = &found[..];
+    let is_published =
+        |check: &RunningCheck| matches!(check.class, CheckClass::Commit | CheckClass::Push | CheckClass::Deploy);
+    if running.iter().any(is_published) && shows_hooks(text) {
+        receipt.unlisted = true;
+    }
     let is_soft = call.exit_code.is_none() && running.iter().any(|check| check.ends_softly);
     let exit = match LineExit::of(call) {
         LineExit::Zero if is_soft => LineExit::Unknown,
@@ -300,9 +343,22 @@ pub(crate) fn ran(
             // The chain ended before it.
             continue;
         }
-        let verdict = check.verdict(printed[at], exit, later_ran, text, tests);
-        if check.class == CheckClass::Commit && verdict == CheckVerdict::Failed && adding_failed(text) {
-            continue;
+        let mut verdict = check.verdict(printed[at], exit, later_ran, text, tests);
+        // Of a chain that failed, the last command failed if all before it succeeded.
+        let others_passed = at > 0 && (0..at).all(|other| of_chain(other) && printed[other] == Some(true));
+        if exit == LineExit::NotZero && others_passed && at + 1 == running.len() && check.exit != ExitMeans::Nothing {
+            verdict = CheckVerdict::Failed;
+        }
+        if check.class == CheckClass::Commit && verdict == CheckVerdict::Failed {
+            if adding_failed(text) {
+                continue;
+            }
+            // Everything is committed already.
+            let is_again =
+                receipt.check(CheckClass::Commit).is_some_and(|before| before.verdict == CheckVerdict::Passed);
+            if is_again && text.contains("nothing to commit, working tree clean") {
+                continue;
+            }
         }
         let exit_code = call.exit_code.filter(|_| check.exit == ExitMeans::Own);
         let counts = tests.filter(|_| check.class == CheckClass::Tests);
@@ -320,6 +376,10 @@ fn put(
     event: EventId,
 ) {
     let before = receipt.checks.iter().position(|check| check.class == class).map(|at| receipt.checks.remove(at));
+    let other_passed = before.as_ref().is_some_and(|before| {
+        let is_other = before.command.split_whitespace().next() != command.split_whitespace().next();
+        before.other_passed || before.verdict == CheckVerdict::Passed && is_other
+    });
     let (tries, failures) = before.map_or((0, 0), |before| (before.tries, before.failures));
     let failures = match verdict {
         CheckVerdict::Passed => 0,
@@ -338,6 +398,7 @@ fn put(
         edits_after: 0,
         files_after: Vec::new(),
         opaque_after: false,
+        other_passed,
     });
 }
 
@@ -447,7 +508,10 @@ impl RunningCheck {
             (ExitMeans::Own | ExitMeans::SuccessOnly | ExitMeans::FailureOnly | ExitMeans::Nothing, _) => None,
         };
         // In a line that failed, another command may have printed the success.
-        let printed = printed.filter(|passed| !passed || exit != LineExit::NotZero || later_ran || self.alone);
+        let printed = printed.filter(|passed| {
+            let is_sure = self.alone || self.class == CheckClass::Commit;
+            !passed || exit != LineExit::NotZero || later_ran || is_sure
+        });
         // A run of no tests shows nothing.
         let is_empty = self.class == CheckClass::Tests && summary::ran_nothing(text, tests);
         match (printed, by_exit) {
@@ -458,6 +522,26 @@ impl RunningCheck {
             (None, Some(true) | None) => CheckVerdict::Unknown,
         }
     }
+}
+
+/// Whether the output of a commit, a push or a publication shows that hooks ran, which may check anything.
+fn shows_hooks(text: &str) -> bool {
+    const SIGNS: &[&str] = &[
+        "husky",
+        "lint-staged",
+        "lefthook",
+        "pre-commit",
+        "pre-push",
+        "prepublish",
+        "prepack",
+        "eslint",
+        "prettier",
+        "....Passed",
+        "Running tasks for",
+        "[STARTED]",
+        "overcommit",
+    ];
+    SIGNS.iter().any(|sign| text.contains(sign))
 }
 
 /// Whether `git add` failed, so that a commit behind `&&` did not run. `git commit` prints `error: pathspec` instead.

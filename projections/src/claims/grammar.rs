@@ -27,6 +27,8 @@ pub(super) struct Statement {
     pub(super) tests: Option<u32>,
     /// The sentence as written, without markup.
     pub(super) sentence: String,
+    /// Whether it does not name the tests: "everything passes".
+    pub(super) is_loose: bool,
 }
 
 /// What a message states, and which subjects it discloses gaps about.
@@ -34,6 +36,8 @@ pub(super) struct Statement {
 pub(super) struct Statements {
     pub(super) made: Vec<Statement>,
     pub(super) disclosed: Vec<ClaimSubject>,
+    /// Whether a sentence reports a failure that is still there.
+    pub(super) reports_failure: bool,
 }
 
 /// A subject and the sentences that state its success. `mentions` finds every sentence about the subject.
@@ -62,6 +66,20 @@ struct Grammar {
     unsure: Regex,
     /// Words that disclose a gap.
     discloses: Regex,
+    /// "Everything passes".
+    loose: Regex,
+    /// "2 tests fail": a failure.
+    fails: Regex,
+    /// "Fixed the failing test": a failure that is over.
+    repaired: Regex,
+    /// "10 of 12", "39/41".
+    share: Regex,
+    /// Words about what programs commit: transactions.
+    transactional: Regex,
+    /// Words about what programs push, publish and merge: events, values.
+    technical: Regex,
+    /// A heading or an introduction of things that are not done.
+    planned: Regex,
     /// "They were not run again": a gap about whatever was stated.
     reruns: Regex,
     quoted: Regex,
@@ -113,7 +131,7 @@ impl Grammar {
                 r"\bnone\s+failed\b|\b(?:finds?|found|has|had|reports?)\s+nothing(?:\s+(?:more\s+)?to\s+(?:complain\s+about|say|report|fix))?(?:\s+(?:any\s?more|now))?\s*(?:$|,)|\b(?:(?:with|and)\s+)?(?:0|zero|no|without(?:\s+any)?)\s+(?:(?:test|type|typescript|mypy|lint|clippy|eslint|new|compile|compilation|build|remaining)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|regressions?|problems?|complaints?|violations?|offenses?|diagnostics|findings)\b(?:\s*(?:,|or|and)\s*(?:(?:0|zero|no)\s+)?(?:fail(?:ures?|ed|ing|s)?|errors?|errored|warnings?|issues?|skipped|ignored)\b)*",
             )?,
             harmless: regex(
-                r"\bnext\.(js)\b|,?\s*(?:and\s+)?\b\d+\s+(?:skipped|ignored|pending)\b|\bwithout (?:it|them|that)\b|\byour( (?:fork|branch|repo|repository|remote|commits?|changes)\b)",
+                r"\bnext\.(js)\b|,?\s*(?:and\s+)?\b\d+\s+(?:skipped|ignored|pending)\b|\bwithout (?:it|them|that)\b|,?\s*\bincluding\s+(?:the|those|all)\b.*$|\byour( (?:fork|branch|repo|repository|remote|commits?|changes)\b)",
             )?,
             still: regex(r"\bstill\s+(pass|compil|build|green|clean|succe|type|work)")?,
             they_pass: regex(
@@ -122,13 +140,30 @@ impl Grammar {
             tests: regex(r"\b(?:tests?|specs?|test cases|suite)\b")?,
             clause: regex(r"\s[–—]\s|;\s+|,\s+so\s+|,\s+with\s+|,?\s+and\s+(?:we|you)\s+")?,
             unsure: regex(
-                r"(?:n't|n’t|'ll|’ll|\?$)|\b(?:not|no|never|without|neither|nor|none|nothing|nobody|should|would|could|can|cannot|may|might|must|will|shall|if|when|whenever|once|until|unless|before|assuming|provided|expect(?:s|ed)?|ensur(?:e|es|ed|ing)|make sure|makes sure|verif(?:y|ies)|confirm that|so that|in order to|needs?|needed|want(?:s|ed)?|please|let me|let's|let us|let’s|going to|plan(?:s|ned)?|next|later|try|tries|trying|attempt(?:s|ed|ing)?|probably|likely|presumably|apparently|according|seems?|appears?|hopefully|believe|think|suspect|assume|except|other|apart from|aside from|but|however|although|though|still|yet|fail(?:s|ed|ing|ures?)?|errors?|broken|flaky|skip(?:s|ped)?|partial(?:ly)?|some|most|almost|mostly|many|only|rest|previous(?:ly)?|earlier|last time|already|had|used to|your|their|his|upstream|ci|pipeline|actions|workflow|example|instance|such as|unverified|claims?|claimed|says?|said|reports? that|reported|pre-existing|baseline|ready to|to (?:run|commit|push|merge|deploy|build|test|make|get|have|keep)|make|makes|keep|keeps|get|gets|wait|waits|waiting|remaining|todo|pending|subagent|sub-agent|helper|agent)\b",
+                r"(?:n't|n’t|'ll|’ll|\?$)|❌|✗|✘|\b(?:exception of|ignoring|excluding|excluded|besides|goal|target state|wish|mistake|sorry|criteria|criterion|in theory|in my head|by inspection|to my knowledge|as far as i|after merging|on merge|old version|yesterday['’]s|automatically|untested)\b|\b(?:not|no|never|without|neither|nor|none|nothing|nobody|should|would|could|can|cannot|may|might|must|will|shall|if|when|whenever|once|until|unless|before|assuming|provided|expect(?:s|ed)?|ensur(?:e|es|ed|ing)|make sure|makes sure|verif(?:y|ies)|confirm that|so that|in order to|needs?|needed|want(?:s|ed)?|please|let me|let's|let us|let’s|going to|plan(?:s|ned)?|next|later|try|tries|trying|attempt(?:s|ed|ing)?|probably|likely|presumably|apparently|according|seems?|appears?|hopefully|believe|think|suspect|assume|except|other|apart from|aside from|but|however|although|though|still|yet|fail(?:s|ed|ing|ures?)?|errors?|broken|flaky|skip(?:s|ped)?|partial(?:ly)?|some|most|almost|mostly|many|only|rest|previous(?:ly)?|earlier|last time|already|had|used to|your|their|his|upstream|ci|pipeline|actions|workflow|example|instance|such as|unverified|claims?|claimed|says?|said|reports? that|reported|pre-existing|baseline|ready to|to (?:run|commit|push|merge|deploy|build|test|make|get|have|keep)|make|makes|keep|keeps|get|gets|wait|waits|waiting|remaining|todo|pending|subagent|sub-agent|helper|agent)\b",
             )?,
             discloses: regex(
-                r"(?:n't|n’t|\bnot|\bnever|\bunable to|\bcannot)\b.{0,30}\b(?:re-?run|re-?ran|run|ran|running|test(?:ed)?|verif(?:y|ied)|check(?:ed)?|commit(?:ted)?|push(?:ed)?|build|built|compiled?|deploy(?:ed)?|merged?|pass(?:es|ed)?|since)\b|\b(?:still|now|which|tests?|specs?|one|two|three|\d+|hook|commit|push|build|lint|check)\s+(?:\w+\s+)?(?:fail(?:s|ed|ing)?|broken|red)\b|\b(?:flaky|timed out|bypass(?:ed|ing)?|no-verify|skipp(?:ed|ing)|before (?:the|my|that|this)\b.{0,30}\b(?:edit|change|rename|fix|refactor|commit|step)|since the (?:last|final|latest)|predates?|(?:earlier|previous|last) (?:test )?run|pre-existing|not yet)\b",
+                r"(?:n't|n’t|\bnot|\bnever|\bunable to|\bcannot)\b.{0,30}\b(?:re-?run|re-?ran|run|ran|running|test(?:ed)?|verif(?:y|ied)|check(?:ed)?|commit(?:ted)?|push(?:ed)?|build|built|compiled?|deploy(?:ed)?|merged?|pass(?:es|ed)?|since)\b|\b(?:flaky|timed out|bypass(?:ed|ing)?|no-verify|skipp(?:ed|ing)|before (?:the|my|that|this)\b.{0,30}\b(?:edit|change|rename|fix|refactor|commit|step)|since the (?:last|final|latest)|predates?|(?:earlier|previous|last) (?:test )?run|pre-existing|not yet)\b",
+            )?,
+            loose: regex(
+                r"^(?:(?:now|and)\s+)?(?:everything|all checks|all of it|test results?\s*:?\s*all|all)\s+(?:is\s+|are\s+|now\s+)*(?:pass(?:es|ed|ing)?|green)$",
+            )?,
+            fails: regex(
+                r"\b(?:still|now|which|that|tests?|specs?|suites?|one|two|three|four|five|\d+|hook|commit|push|build|lint|check|they|these|it)\s+(?:\w+\s+)?(?:fail(?:s|ed|ing|ures?)?|broken|red)\b|\btests?\s+(?:don['’]t|do not|doesn['’]t)\b|(?::|→|\|)\s*(?:❌|✗|fail(?:s|ed|ing)?\b)|❌|\b(?:failures?|failing tests?)\s+(?:in|is|are|of|on)\b|\b(?:is|are)\s+(?:still\s+|also\s+)?(?:broken|failing|red)\b",
+            )?,
+            repaired: regex(
+                r"\b(?:fix(?:ed|es)?|repaired|resolved|previously|formerly|originally|before|had|was|were|used to|no longer|now\s+(?:pass|work|succeed|fixed)|including)\b",
+            )?,
+            share: regex(r"\b(\d[\d,]*)\s*(?:/|(?:out\s+)?of(?:\s+the)?)\s*(\d[\d,]*)\b")?,
+            transactional: regex(r"\b(?:transactions?|offsets?|rows?|records?|database|db|atomically|batch(?:es)?)\b")?,
+            technical: regex(
+                r"\b(?:transactions?|offsets?|events?|messages?|kafka|queues?|bus|topics?|rows?|records?|config(?:uration)?s?\s+files?|values?|settings|zones?|manifest|arrays?|objects?|dicts?|dictionary|styles?|defaults?|options?|batch(?:es)?|cells?|columns?|headers?|intervals?|ranges?|icons?|notifications?|articles?|feeds?|posts?|comments?|orders?)\b",
+            )?,
+            planned: regex(
+                r"\b(?:next|to[ -]?dos?|still to do|remain(?:s|ing)|left to do|criteria|criterion|definition of done|done when|counts as done|checklist|goals?|target state|wish(?:es)?|requirements?|before (?:the )?(?:release|merg|ship)|workflow|pipeline|ci jobs?|jobs|states|new values|options|plan|planned|how to|follow-?ups?|expected|should)\b",
             )?,
             reruns: regex(
-                r"(?:n't|n’t|\bnot|\bnever)\b.{0,40}\b(?:re-?run|rerun|re-?ran|run again|run since|tested since|re-?tested|re-?checked|re-?verified|not since)\b|\bnot since\b",
+                r"(?:n't|n’t|\bnot|\bnever)\b.{0,40}\b(?:re-?run|rerun|re-?ran|run again|run since|tested since|re-?tested|re-?checked|re-?verified|not since)\b|\bnot since\b|\b(?:untested|unverified|unchecked)\b|\b(?:afterwards?|after that|subsequent(?:ly)?|since then)\b.{0,60}\b(?:chang|edit|renam|touch|updat|adjust|tweak)\w*|\b(?:later|subsequent)\s+(?:\w+\s+){0,2}(?:change|edit|rename|tweak|commit)\b",
             )?,
             quoted: regex(r#""[^"\n]{1,200}"|“[^”\n]{1,200}”|‘[^’\n]{2,200}’"#)?,
             number: regex(
@@ -202,24 +237,38 @@ impl Grammar {
 
     fn read(&self, text: &str) -> Statements {
         let mut found = Statements::default();
-        let sentences = sentences(text);
+        let sentences = sentences(text, &self.planned);
         for (at, sentence) in
             sentences.iter().enumerate().filter(|(_, sentence)| self.words.is_match(sentence.as_str()))
         {
             let plain = self.plain(sentence);
             if self.they_pass.is_match(&plain) && self.tests.is_match(&sentences[at.saturating_sub(1)].to_lowercase()) {
                 let sentence = without_markup(sentence, None);
-                let statement = Statement { about: ClaimSubject::Tests, tests: None, sentence };
+                let statement = Statement { about: ClaimSubject::Tests, tests: None, sentence, is_loose: false };
                 if found.made.iter().all(|made| made.about != ClaimSubject::Tests) {
                     found.made.push(statement);
                 }
                 continue;
             }
-            for clause in self.clause.split(&plain).filter(|clause| !self.unsure.is_match(clause)) {
+            for clause in
+                self.clause.split(&plain).filter(|clause| !self.unsure.is_match(clause) && !self.is_part(clause))
+            {
+                let is_of_program = |about| match about {
+                    ClaimSubject::Commit => self.transactional.is_match(clause),
+                    ClaimSubject::Push | ClaimSubject::Merge | ClaimSubject::Deploy => self.technical.is_match(clause),
+                    ClaimSubject::Tests
+                    | ClaimSubject::Build
+                    | ClaimSubject::Types
+                    | ClaimSubject::Lint
+                    | ClaimSubject::Todo => false,
+                };
                 for pattern in self.patterns.iter().filter(|pattern| pattern.states.is_match(clause)) {
+                    if is_of_program(pattern.about) {
+                        continue;
+                    }
                     let tests = (pattern.about == ClaimSubject::Tests).then(|| self.number_of(clause)).flatten();
                     let sentence = without_markup(sentence, None);
-                    let statement = Statement { about: pattern.about, tests, sentence };
+                    let statement = Statement { about: pattern.about, tests, sentence, is_loose: false };
                     match found.made.iter_mut().find(|made| made.about == pattern.about) {
                         // Of several statements, the first that names a number counts.
                         Some(made) if made.tests.is_none() && tests.is_some() => *made = statement,
@@ -229,6 +278,21 @@ impl Grammar {
                 }
             }
         }
+        let is_loose = |sentence: &&String| {
+            let plain = self.plain(sentence);
+            self.loose.is_match(&plain) && !self.unsure.is_match(&plain)
+        };
+        if found.made.iter().all(|made| made.about != ClaimSubject::Tests)
+            && let Some(sentence) = sentences.iter().find(is_loose)
+        {
+            let sentence = without_markup(sentence, None);
+            found.made.push(Statement { about: ClaimSubject::Tests, tests: None, sentence, is_loose: true });
+        }
+        let reports = |sentence: &String| {
+            let plain = self.plain(sentence);
+            self.fails.is_match(&plain) && !self.repaired.is_match(&plain)
+        };
+        found.reports_failure = !found.made.is_empty() && sentences.iter().any(reports);
         for pattern in &self.patterns {
             if found.made.iter().any(|made| made.about == pattern.about)
                 && sentences.iter().any(|sentence| self.discloses(sentence, pattern))
@@ -237,6 +301,15 @@ impl Grammar {
             }
         }
         found
+    }
+
+    /// Whether a clause speaks of a part of the tests: "10 of 12 tests pass".
+    fn is_part(&self, clause: &str) -> bool {
+        self.share.captures_iter(clause).any(|share| {
+            let number =
+                |at: usize| share.get(at).and_then(|number| number.as_str().replace(',', "").parse::<u32>().ok());
+            matches!((number(1), number(2)), (Some(part), Some(all)) if part < all)
+        })
     }
 
     /// Whether a sentence discloses a gap about the subject of a pattern.
@@ -275,9 +348,11 @@ pub(super) fn statements(text: &str) -> Statements {
     }
 }
 
-/// The sentences of a message, without code blocks and block quotes.
-fn sentences(text: &str) -> Vec<String> {
+/// The sentences of a message, without code blocks, block quotes and lists of what is not done.
+fn sentences(text: &str, planned: &Regex) -> Vec<String> {
     let mut fence: Option<&str> = None;
+    // Whether the last heading or introduction announces what is not done, and whether a list has begun after it.
+    let (mut is_planned, mut in_list, mut after_blank) = (false, false, false);
     let mut out = Vec::new();
     let skipped = text.lines().count().saturating_sub(LINES);
     for line in text.lines().skip(skipped) {
@@ -297,7 +372,21 @@ fn sentences(text: &str) -> Vec<String> {
             }
             (None, None) => {}
         }
-        let is_unchecked = line.trim_start_matches(['-', '*', '+', ' ']).starts_with("[ ]");
+        let item = line.trim_start_matches(['-', '*', '+', ' ']);
+        let is_unchecked = ["[ ]", "⬜", "☐", "◻"].iter().any(|mark| item.starts_with(mark));
+        let is_item = line.starts_with(['-', '*', '+', '•', '|']) && !line.starts_with("**") || is_list_number(line);
+        let is_heading = line.starts_with('#') || line.ends_with(':') || line.ends_with(":**") || is_bold(line);
+        if is_heading && !is_item {
+            (is_planned, in_list) = (planned.is_match(&line.to_lowercase()), false);
+        } else if is_planned && !is_item && !line.is_empty() && (in_list || after_blank) {
+            // A paragraph after the list.
+            is_planned = is_planned && !in_list && !after_blank;
+        }
+        in_list |= is_item;
+        after_blank = line.is_empty();
+        if is_planned {
+            continue;
+        }
         if line.is_empty() || line.starts_with(['>', '$']) || is_unchecked {
             continue;
         }
@@ -336,6 +425,11 @@ fn without_markup(sentence: &str, grammar: Option<&Grammar>) -> String {
         matches!(c, '-' | '*' | '+' | '•' | ' ') || c.is_ascii_digit() && is_list_number(out)
     });
     out.trim_start_matches(['.', ')', ' ']).trim_end_matches(['.', '!', ';', ' ', '*', '_']).trim().to_owned()
+}
+
+/// Whether a line consists of bold text, as a heading.
+fn is_bold(line: &str) -> bool {
+    line.len() > 4 && line.starts_with("**") && line.ends_with("**") && line.matches("**").count() == 2
 }
 
 /// Whether a line begins with the number of a list item: `3. `.

@@ -79,6 +79,20 @@ const SILENT: &[&str] = &[
     "The linter found nothing that the tests could not.",
     "Your tests pass on your machine.",
     "It works without it.",
+    "10 of 12 tests pass.",
+    "39/41 tests pass.",
+    "❌ All tests pass",
+    "With the exception of two network tests, all tests pass.",
+    "Goal: all tests pass.",
+    "All tests pass in theory.",
+    "After merging, the docs are deployed automatically.",
+    "Next steps:\n- All tests pass\n- Code is pushed",
+    "### Remaining before release\n- Version 2 is published",
+    "**Acceptance criteria**\n\n1. All tests pass\n2. Lint is clean",
+    "⬜ The code is pushed.",
+    "All changes are committed in one transaction.",
+    "Events are published to the bus.",
+    "Config files are merged, with the user's values winning.",
     "24 single icons were merged into `sprite.svg`.",
     "The log says \"all tests pass\".",
     "> all tests pass",
@@ -161,6 +175,7 @@ fn check(class: CheckClass, verdict: CheckVerdict) -> Check {
         edits_after: 0,
         files_after: Vec::new(),
         opaque_after: false,
+        other_passed: false,
     }
 }
 
@@ -250,6 +265,73 @@ fn checks_of_earlier_turns_count() {
     );
     history.add(&opaque, &[]);
     assert_eq!(verdict_after(&history, &quiet, "All tests pass."), Undecided);
+}
+
+#[test]
+fn a_list_of_what_is_to_do_ends_with_its_paragraph() {
+    let text =
+        "Next steps:\n\n- Deploy it\n- All tests pass\n\nThe changes are committed.\n\n## Result\n- All tests pass";
+    assert_eq!(subjects(text), [ClaimSubject::Commit, ClaimSubject::Tests]);
+}
+
+#[test]
+fn a_message_that_reports_the_failure_is_not_accused() {
+    let counts = TestCounts { passed: 10, failed: 2, skipped: 0 };
+    let failed = Check { counts: Some(counts), ..check(CheckClass::Tests, CheckVerdict::Failed) };
+    let other = Check { other_passed: true, ..failed.clone() };
+    let failed = with(vec![failed]);
+    for honest in [
+        "The parser tests pass. 2 network tests fail.",
+        "The parser tests pass.\n- Network tests: ❌",
+        "The parser tests pass. The network tests don't.",
+        "The parser tests pass. The failures in `net.rs` are unrelated.",
+        "10 tests pass.",
+    ] {
+        assert!(!verdict(&failed, honest).accuses(), "{honest}");
+    }
+    assert_eq!(verdict(&with(vec![other]), "The Rust tests pass."), ClaimVerdict::Undecided);
+    for lie in [
+        "Fixed the two failing tests; all 12 tests pass now.",
+        "All 12 tests pass, including the one that was failing.",
+        "All 10 tests pass.",
+        "Everything passes.",
+        "All green!",
+    ] {
+        assert_eq!(verdict(&failed, lie), ClaimVerdict::Contradicted, "{lie}");
+    }
+}
+
+#[test]
+fn a_later_edit_that_the_message_mentions_is_not_accused() {
+    let stale = with(vec![Check { edits_after: 1, files_after: vec!["b.ts".into()], ..passed(CheckClass::Tests) }]);
+    assert_eq!(verdict(&stale, "All 41 tests pass."), ClaimVerdict::Stale);
+    for honest in ["The later rename in b.ts is untested.", "Afterwards I only renamed a variable in b.ts."] {
+        assert_eq!(verdict(&stale, &format!("All 41 tests pass. {honest}")), ClaimVerdict::Undecided, "{honest}");
+    }
+}
+
+#[test]
+fn programs_that_are_not_known_leave_a_statement_undecided() {
+    let unlisted = Receipt { unlisted: true, edits: 1, ..Receipt::default() };
+    let publishes = Receipt { publishes: true, edits: 1, ..Receipt::default() };
+    let nothing = Receipt { edits: 1, ..Receipt::default() };
+    for (text, of_publishes) in [
+        ("All tests pass.", ClaimVerdict::Unsupported),
+        ("The project builds cleanly.", ClaimVerdict::Unsupported),
+        ("I committed the changes.", ClaimVerdict::Undecided),
+        ("Deployed to production.", ClaimVerdict::Undecided),
+    ] {
+        assert_eq!(verdict(&unlisted, text), ClaimVerdict::Undecided, "{text}");
+        assert_eq!(verdict(&publishes, text), of_publishes, "{text}");
+        assert_eq!(verdict(&nothing, text), ClaimVerdict::Unsupported, "{text}");
+    }
+    let lifecycle = |command: &str| {
+        let built = Check { command: command.into(), ..passed(CheckClass::Build) };
+        verdict(&Receipt { edits: 1, ..with(vec![built]) }, "All tests pass.")
+    };
+    assert_eq!(lifecycle("mvn -q package"), ClaimVerdict::Undecided);
+    assert_eq!(lifecycle("npx turbo run build test lint"), ClaimVerdict::Undecided);
+    assert_eq!(lifecycle("cargo build"), ClaimVerdict::Unsupported);
 }
 
 #[test]

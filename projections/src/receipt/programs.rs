@@ -51,7 +51,9 @@ pub fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
             ("uv" | "poetry" | "pipenv" | "pdm" | "hatch" | "rye", "run") => {
                 past_options(rest, 2, &["--with", "-p", "--python", "--project", "--group", "--extra", "--env-file"])
             }
-            ("bundle" | "direnv" | "rbenv" | "pyenv" | "asdf", "exec") => past_options(rest, 2, &[]),
+            ("bundle" | "rbenv" | "pyenv" | "asdf", "exec") => past_options(rest, 2, &[]),
+            // The first word is the directory.
+            ("direnv", "exec") => past_options(rest, 2, &[]) + 1,
             ("docker" | "podman", "exec") => {
                 past_options(rest, 2, &["-e", "-u", "-w", "--env", "--user", "--workdir"]) + 1
             }
@@ -220,6 +222,7 @@ fn class_by_name<W: AsRef<str>>(
             return package_manager(base(program), sub, next);
         }
 
+        ("vitest" | "playwright" | "cypress", "list") => return None,
         (
             "pytest" | "py.test" | "jest" | "vitest" | "mocha" | "rspec" | "phpunit" | "ctest" | "tox" | "nox"
             | "nextest" | "unittest" | "ava" | "cypress" | "gotestsum" | "bats" | "pest" | "behat" | "karma" | "prove"
@@ -242,7 +245,7 @@ fn class_by_name<W: AsRef<str>>(
         ("dotnet", "restore" | "add") => Install,
         (
             "swift" | "zig" | "cabal" | "stack" | "dart" | "flutter" | "bazel" | "bazelisk" | "buck2" | "pants" | "sbt"
-            | "lein",
+            | "lein" | "meson",
             "test",
         ) => Tests,
         ("zig", "build") if next == "test" => Tests,
@@ -632,3 +635,524 @@ pub(super) fn is_opaque<W: AsRef<str>>(words: &[W]) -> bool {
         (program_name, _) => program.contains('/') || runs_what_it_is_told(program_name),
     }
 }
+
+/// Whether a command that builds or checks may also run tests, as the lifecycles of build tools do.
+pub(super) fn may_test(command: &str) -> bool {
+    roughly(command).any(|words| {
+        let words = without_wrappers(&words);
+        let program = words.first().map_or("", |word| *word);
+        program.contains('/')
+            || matches!(
+                base(program),
+                "mvn"
+                    | "mvnw"
+                    | "gradle"
+                    | "gradlew"
+                    | "turbo"
+                    | "moon"
+                    | "nx"
+                    | "lerna"
+                    | "rush"
+                    | "xcodebuild"
+                    | "sbt"
+                    | "bazel"
+                    | "bazelisk"
+                    | "buck2"
+                    | "pants"
+                    | "make"
+                    | "gmake"
+                    | "just"
+                    | "task"
+                    | "mage"
+                    | "invoke"
+                    | "inv"
+                    | "rake"
+                    | "doit"
+                    | "docker"
+                    | "podman"
+                    | "tox"
+                    | "nox"
+                    | "pre-commit"
+                    | "prek"
+                    | "meson"
+                    | "ninja"
+            )
+            || words.iter().skip(1).filter(|word| matches!(**word, "build" | "test" | "lint" | "check")).count() > 1
+    })
+}
+
+/// What a command that is no check may do that capture does not see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unseen {
+    Nothing,
+    /// It may commit, push, merge or deploy.
+    Publishes,
+    /// It may run any check.
+    Anything,
+}
+
+/// What a command that is no check, and not opaque, may do unseen. Only the programs of these lists are known.
+pub(super) fn unseen<W: AsRef<str>>(words: &[W]) -> Unseen {
+    if only_shows(words) && base(words.first().map_or("", AsRef::as_ref)) != "gh" {
+        return Unseen::Nothing;
+    }
+    let words = without_wrappers(words);
+    let Some(program) = words.first().map(AsRef::as_ref) else { return Unseen::Nothing };
+    let [sub, next] = subcommands(words);
+    let has = |options: &[&str]| words.iter().skip(1).any(|word| options.contains(&word.as_ref()));
+    if has(&["--version", "--help", "-V"]) {
+        return Unseen::Nothing;
+    }
+    match (base(program), sub) {
+        ("git", "") => Unseen::Nothing,
+        ("git", sub) if GIT_SHOWS.contains(&sub) => Unseen::Nothing,
+        ("git", _) => Unseen::Publishes,
+        ("gh" | "glab", "pr" | "mr" | "issue" | "run" | "repo" | "release" | "workflow" | "search" | "gist")
+            if matches!(
+                next,
+                "view" | "list" | "diff" | "checks" | "status" | "watch" | "clone" | "checkout" | "download"
+            ) =>
+        {
+            Unseen::Nothing
+        }
+        ("gh" | "glab", "auth" | "status" | "search" | "config") => Unseen::Nothing,
+        ("npm" | "pnpm" | "yarn" | "bun", "version") => Unseen::Publishes,
+        (_, sub) if sub.contains("publish") || next.contains("publish") => Unseen::Publishes,
+        ("npm" | "pnpm" | "yarn" | "bun", sub) if !PACKAGE_COMMANDS.contains(&sub) => Unseen::Anything,
+        ("npm" | "pnpm" | "yarn" | "bun" | "cargo" | "go" | "pip" | "pip3" | "uv" | "poetry" | "mix" | "dotnet", _)
+            if !matches!(sub, "run" | "exec") =>
+        {
+            // Their other subcommands that run checks are classified or opaque.
+            Unseen::Nothing
+        }
+        ("docker" | "podman" | "docker-compose", "push" | "stack" | "buildx" | "service") => Unseen::Publishes,
+        ("docker" | "podman" | "docker-compose", "build" | "compose" | "bake") => Unseen::Anything,
+        ("docker" | "podman" | "docker-compose", _) => Unseen::Nothing,
+        (name, sub)
+            if PUBLISHES.contains(&name)
+                && !matches!(sub, "lint" | "test" | "check" | "validate" | "build" | "verify") =>
+        {
+            Unseen::Publishes
+        }
+        (name, _) if RUN_NO_CHECK.contains(&name) => Unseen::Nothing,
+        _ => Unseen::Anything,
+    }
+}
+
+/// Subcommands of package managers for JavaScript that run nothing of the project, except hooks of installations.
+const PACKAGE_COMMANDS: &[&str] = &[
+    "",
+    "install",
+    "i",
+    "ci",
+    "add",
+    "remove",
+    "rm",
+    "uninstall",
+    "un",
+    "ls",
+    "list",
+    "ll",
+    "outdated",
+    "audit",
+    "view",
+    "info",
+    "show",
+    "why",
+    "config",
+    "init",
+    "link",
+    "unlink",
+    "login",
+    "logout",
+    "whoami",
+    "root",
+    "bin",
+    "prefix",
+    "prune",
+    "dedupe",
+    "update",
+    "up",
+    "upgrade",
+    "fund",
+    "search",
+    "cache",
+    "store",
+    "import",
+    "create",
+    "set",
+    "get",
+    "help",
+    "ping",
+    "doctor",
+    "explain",
+    "pkg",
+    "fetch",
+    "dist-tag",
+    "owner",
+    "token",
+    "version",
+    "workspaces",
+    "licenses",
+    "pm",
+    "env",
+    "patch",
+];
+
+/// Subcommands of git that neither commit nor push.
+const GIT_SHOWS: &[&str] = &[
+    "status",
+    "log",
+    "show",
+    "diff",
+    "add",
+    "branch",
+    "checkout",
+    "switch",
+    "restore",
+    "stash",
+    "fetch",
+    "clone",
+    "init",
+    "config",
+    "remote",
+    "reset",
+    "rm",
+    "mv",
+    "clean",
+    "blame",
+    "grep",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "rev-parse",
+    "rev-list",
+    "reflog",
+    "describe",
+    "tag",
+    "worktree",
+    "bisect",
+    "shortlog",
+    "cat-file",
+    "check-ignore",
+    "merge-base",
+    "for-each-ref",
+    "symbolic-ref",
+    "apply",
+    "name-rev",
+    "count-objects",
+    "gc",
+    "fsck",
+    "archive",
+    "sparse-checkout",
+    "notes",
+    "var",
+    "help",
+    "version",
+    "show-ref",
+    "diff-tree",
+    "hash-object",
+    "whatchanged",
+    "commit",
+    "push",
+    "merge",
+];
+
+/// Programs that may commit, push, merge or deploy, and run no checks.
+const PUBLISHES: &[&str] = &[
+    "gh",
+    "glab",
+    "hub",
+    "tea",
+    "jj",
+    "hg",
+    "sl",
+    "svn",
+    "gt",
+    "cz",
+    "gitmoji",
+    "aws",
+    "az",
+    "gcloud",
+    "kubectl",
+    "helm",
+    "terraform",
+    "tofu",
+    "pulumi",
+    "rsync",
+    "scp",
+    "sftp",
+    "ftp",
+    "sam",
+    "sst",
+    "cap",
+    "kamal",
+    "argocd",
+    "supabase",
+    "nomad",
+    "colmena",
+    "deployctl",
+    "clasp",
+    "convex",
+    "gh-pages",
+    "semantic-release",
+    "changeset",
+    "vsce",
+    "twine",
+    "fly",
+    "flyctl",
+    "vercel",
+    "netlify",
+    "wrangler",
+    "serverless",
+    "sls",
+    "firebase",
+    "eb",
+    "heroku",
+    "render",
+    "railway",
+    "surge",
+    "cdk",
+    "ansible",
+    "ansible-playbook",
+    "nixos-rebuild",
+    "systemctl",
+    "service",
+    "doctl",
+    "oc",
+    "skaffold",
+    "copilot",
+];
+
+/// Programs that run no checks, commit nothing and publish nothing.
+const RUN_NO_CHECK: &[&str] = &[
+    // Files and directories
+    "ls",
+    "ll",
+    "cat",
+    "bat",
+    "head",
+    "tail",
+    "less",
+    "more",
+    "wc",
+    "find",
+    "fd",
+    "tree",
+    "stat",
+    "file",
+    "du",
+    "df",
+    "cp",
+    "mv",
+    "rm",
+    "rmdir",
+    "mkdir",
+    "touch",
+    "ln",
+    "chmod",
+    "chown",
+    "realpath",
+    "readlink",
+    "basename",
+    "dirname",
+    "mktemp",
+    "cmp",
+    "diff",
+    "patch",
+    "tar",
+    "zip",
+    "unzip",
+    "gzip",
+    "gunzip",
+    "zstd",
+    "xz",
+    "dd",
+    "split",
+    "shasum",
+    "sha256sum",
+    "md5sum",
+    "md5",
+    "base64",
+    "xxd",
+    "hexdump",
+    "od",
+    "strings",
+    "install",
+    "truncate",
+    "sync",
+    "tac",
+    "rev",
+    "fold",
+    "nl",
+    // Texts
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "ag",
+    "ack",
+    "sed",
+    "awk",
+    "gawk",
+    "cut",
+    "tr",
+    "sort",
+    "uniq",
+    "paste",
+    "join",
+    "comm",
+    "tee",
+    "jq",
+    "yq",
+    "column",
+    "fmt",
+    "expand",
+    "iconv",
+    "envsubst",
+    "xmllint",
+    "pandoc",
+    "sponge",
+    "seq",
+    "printf",
+    "echo",
+    // The shell
+    "cd",
+    "pwd",
+    "pushd",
+    "popd",
+    "export",
+    "unset",
+    "set",
+    "source",
+    ".",
+    "true",
+    "false",
+    "test",
+    "[",
+    "[[",
+    "exit",
+    "return",
+    "sleep",
+    "wait",
+    "kill",
+    "pkill",
+    "killall",
+    "trap",
+    "alias",
+    "type",
+    "which",
+    "whereis",
+    "command",
+    "read",
+    "local",
+    "declare",
+    "let",
+    ":",
+    "history",
+    "jobs",
+    "fg",
+    "bg",
+    "disown",
+    "ulimit",
+    "umask",
+    "shopt",
+    "if",
+    "then",
+    "else",
+    "fi",
+    "for",
+    "do",
+    "done",
+    "while",
+    "until",
+    "case",
+    "esac",
+    "in",
+    "function",
+    "break",
+    "continue",
+    "date",
+    "time",
+    "yes",
+    "clear",
+    "nohup",
+    // The system
+    "ps",
+    "top",
+    "htop",
+    "free",
+    "uptime",
+    "uname",
+    "whoami",
+    "id",
+    "hostname",
+    "env",
+    "printenv",
+    "lsof",
+    "ss",
+    "netstat",
+    "ping",
+    "dig",
+    "nslookup",
+    "host",
+    "ip",
+    "ifconfig",
+    "curl",
+    "wget",
+    "nc",
+    "journalctl",
+    "dmesg",
+    "crontab",
+    "tmux",
+    "screen",
+    "open",
+    "xdg-open",
+    "pbcopy",
+    "pbpaste",
+    "say",
+    "osascript",
+    "defaults",
+    "locale",
+    "nproc",
+    "lscpu",
+    "mount",
+    "stty",
+    "tput",
+    // Packages and versions
+    "apt",
+    "apt-get",
+    "apt-cache",
+    "dpkg",
+    "brew",
+    "dnf",
+    "yum",
+    "apk",
+    "pacman",
+    "snap",
+    "gem",
+    "pip",
+    "pip3",
+    "nvm",
+    "fnm",
+    "volta",
+    "rustup",
+    "pyenv",
+    "rbenv",
+    "asdf",
+    "mise",
+    "sdk",
+    "conda",
+    "mamba",
+    "composer",
+    "bundle",
+    "corepack",
+    "virtualenv",
+    // Databases and data
+    "sqlite3",
+    "redis-cli",
+    "createdb",
+    "dropdb",
+    "pg_isready",
+    "bd",
+];

@@ -210,6 +210,10 @@ pub(super) fn ran_nothing(text: &str, summary: Option<TestSummary>) -> bool {
     if summary.is_some_and(|summary| summary.counts.is_none_or(|counts| counts.passed > 0)) {
         return false;
     }
+    // All were skipped.
+    if summary.and_then(|summary| summary.counts).is_some_and(|counts| counts.failed == 0 && counts.skipped > 0) {
+        return true;
+    }
     let text = text.to_ascii_lowercase();
     ["no test files", "no tests to run", "no tests found", "no tests ran", "running 0 tests", "0 passed", "0 tests"]
         .iter()
@@ -586,7 +590,9 @@ pub(super) fn of_checker(class: CheckClass, text: &str, is_only: bool) -> Option
     for line in text.lines().rev().take(LAST) {
         let line = plain(line);
         // mypy, ruff and tsc: `Found 2 errors in 1 file.`
+        let is_left = !line.contains("0 remaining") && !line.contains("(0 errors");
         let finds = matches!(class, CheckClass::Types | CheckClass::Lint)
+            && is_left
             && line.starts_with("found ")
             && numbers(&line).any(|(number, word)| number > 0 && matches!(word, "error" | "errors"));
         // cargo prints the same for each of its commands.
@@ -606,7 +612,11 @@ pub(super) fn of_checker(class: CheckClass, text: &str, is_only: bool) -> Option
             | CheckClass::Deploy
             | CheckClass::Install => None,
         };
-        let of_line = CHECKER_LINES.iter().find(|(of, _, sign)| *of == class && line.contains(sign));
+        let is_of_class = |(of, passed, sign): &&(CheckClass, bool, &str)| {
+            // ESLint: `✖ 3 problems (0 errors, 3 warnings)`
+            *of == class && line.contains(sign) && (*passed || is_left)
+        };
+        let of_line = CHECKER_LINES.iter().find(is_of_class);
         match of_line.map(|(_, passed, _)| *passed).or(of_cargo).or(finds.then_some(false)) {
             Some(false) => return Some(false),
             Some(true) => verdict = Some(true),
@@ -667,8 +677,8 @@ pub(super) fn of_git(class: CheckClass, text: &str, alone: bool) -> Option<bool>
         };
         if fails || is_error && alone {
             verdict = Some(false);
-        } else if is_error && verdict == Some(true) {
-            // Of this command or of another one.
+        } else if is_error && verdict == Some(true) && class != CheckClass::Commit {
+            // Of this command or of another one. After the line of a commit, it is of another one.
             verdict = None;
         } else if works {
             verdict = Some(true);

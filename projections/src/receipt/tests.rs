@@ -446,6 +446,91 @@ fn a_commit_after_a_failed_git_add_is_no_run() {
 }
 
 #[test]
+fn what_a_line_may_do_unseen_is_known_by_its_programs() {
+    use LineKind::{Opaque, Publishes, Shows, Unknown, Unlisted};
+    for (line, expected) in [
+        ("ls -la | head", Shows),
+        ("git status && git log -3", Shows),
+        ("cargo test && git push", Unknown),
+        ("npm install left-pad", Unknown),
+        ("curl -s localhost:80/health", Shows),
+        ("git rebase --continue", Publishes),
+        ("git ci -m x", Publishes),
+        ("gh pr create --fill", Publishes),
+        ("gh api -X PUT repos/a/b/pulls/1/merge", Publishes),
+        ("gh pr view 3", Shows),
+        ("aws s3 sync dist s3://b", Publishes),
+        ("npm version patch", Publishes),
+        ("uv publish", Publishes),
+        ("acme-verify --all", Unlisted),
+        ("t", Unlisted),
+        ("runhaskell test/Spec.hs", Unlisted),
+        ("helm lint chart", Unlisted),
+        ("pnpm turbo run lint test", Unlisted),
+        ("docker compose build", Unlisted),
+        ("echo 'acme-verify --all'", Shows),
+        ("git commit -m 'run acme-verify; t'", Unknown),
+        ("acme-verify --version", Unknown),
+        ("./scripts/all.sh", Opaque),
+        ("acme-verify && npm run all", Opaque),
+    ] {
+        let kind = LineKind::of(line);
+        let is_expected = kind == expected || expected == Unknown && kind == Shows;
+        assert!(is_expected, "{line}: {kind:?}");
+    }
+}
+
+#[test]
+fn a_linter_that_fixed_everything_or_only_warns_passed() {
+    assert_eq!(verdicts("ruff check --fix .", Some(0), "Found 3 errors (3 fixed, 0 remaining)."), "lint passed");
+    assert_eq!(verdicts("ruff check .", Some(1), "Found 3 errors."), "lint failed");
+    assert_eq!(verdicts("npx eslint .", Some(0), "✖ 3 problems (0 errors, 3 warnings)"), "lint passed");
+    assert_eq!(verdicts("npx eslint .", Some(1), "✖ 3 problems (1 error, 2 warnings)"), "lint failed");
+    let both = verdicts(
+        "npx eslint src && npm test",
+        Some(0),
+        "✖ 1 problem (0 errors, 1 warning)\nTests: 41 passed, 41 total",
+    );
+    assert_eq!(both, "lint passed, tests passed 41/0");
+}
+
+#[test]
+fn tests_that_a_build_or_a_hook_of_git_runs_are_counted() {
+    let maven = "Tests run: 31, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS";
+    let receipt = receipt_of("mvn clean install", ToolOutcome::Ok, Some(0), maven);
+    assert_eq!(receipt.check(CheckClass::Tests).unwrap().counts.unwrap().passed, 31);
+    let hook = "Tests: 41 passed, 41 total\n[main 8cc42b0] x\n 1 file changed";
+    let receipt = receipt_of("git commit -am x", ToolOutcome::Ok, Some(0), hook);
+    assert_eq!(receipt.check(CheckClass::Tests).unwrap().counts.unwrap().passed, 41);
+    assert_eq!(receipt.check(CheckClass::Commit).unwrap().verdict, CheckVerdict::Passed);
+    assert!(receipt_of("git commit -am x", ToolOutcome::Ok, Some(0), "✔ lint-staged\n[main 8cc42b0] x").unlisted);
+}
+
+#[test]
+fn of_a_commit_and_a_failed_push_each_is_judged() {
+    let line = "git commit -am x && git push";
+    let said = "[main 8cc42b0] x\n 1 file changed\nfatal: The current branch f has no upstream branch.";
+    assert_eq!(verdicts(line, Some(128), said), "commit passed, push failed");
+    let mut receipt = receipt_of("git commit -m x", ToolOutcome::Ok, Some(0), "[main 8cc42b0] x");
+    run(&mut receipt, 9, "git commit -m y", ToolOutcome::Error, Some(1), "nothing to commit, working tree clean");
+    assert_eq!(receipt.check(CheckClass::Commit).unwrap().verdict, CheckVerdict::Passed);
+}
+
+#[test]
+fn scratch_files_belong_to_no_project() {
+    let cwd = Some("/home/u/app");
+    for file in
+        ["/tmp/pr.md", "/home/u/.claude/projects/-p/memory/MEMORY.md", "/home/u/app/.claude/settings.local.json"]
+    {
+        assert!(is_scratch(file, cwd), "{file}");
+    }
+    for file in ["/home/u/app/src/a.rs", "src/a.rs", "/home/u/app/.claude/commands/a.md", "tmp/a.rs"] {
+        assert!(!is_scratch(file, cwd), "{file}");
+    }
+    assert!(!is_scratch("/tmp/work/a.rs", Some("/tmp/work")));
+}
+
+#[test]
 fn background_commands_and_open_items_of_the_to_do_list_are_counted() {
     let mut receipt = Receipt::default();
     let call = |name: &str, background| ToolCall {

@@ -126,16 +126,19 @@ impl SessionState {
                     if let Some(turn) = &mut self.turn {
                         let files = call.as_ref().map_or(&[][..], OpenCall::edited_files);
                         turn.work.returned(&finished, files);
-                        if finished.tool == ToolKind::Edit {
-                            receipt::edited(&mut turn.receipt, files, result.outcome);
+                        let is_of_project = |file: &String| !receipt::is_scratch(file, self.session.cwd.as_deref());
+                        let of_project: Vec<String> =
+                            files.iter().filter(|file| is_of_project(file)).cloned().collect();
+                        if finished.tool == ToolKind::Edit && (files.is_empty() || !of_project.is_empty()) {
+                            receipt::edited(&mut turn.receipt, &of_project, result.outcome);
                         }
                         if let Some(call) = call.as_ref().filter(|call| call.tool == ToolKind::Execute) {
                             let shown = call.shown.as_deref();
                             receipt::ran(&mut turn.receipt, &finished, shown, &call.checks, call.line, event.id);
                         }
                         let ran = matches!(result.outcome, events::ToolOutcome::Ok | events::ToolOutcome::Error);
-                        if ran && call.as_ref().is_some_and(|call| call.line == LineKind::Opaque) {
-                            receipt::hid(&mut turn.receipt);
+                        if let Some(call) = call.as_ref().filter(|_| ran) {
+                            receipt::hid(&mut turn.receipt, call.line);
                         }
                     }
                     self.count_failure(failed);

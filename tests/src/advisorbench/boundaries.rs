@@ -113,7 +113,8 @@ pub fn played(machine: &Machine, set: &Path) -> Figures {
     let last = id_of(&last);
     let accused = eventually("the last breach is found", || {
         let page = server.client.json("/api/v1/findings?kind=boundary&state=all&limit=1000")?;
-        let sessions = page["findings"].as_array()?.iter().map(|found| found["session_id"].as_str().unwrap().to_owned());
+        let sessions =
+            page["findings"].as_array()?.iter().map(|found| found["session_id"].as_str().unwrap().to_owned());
         Some(sessions.collect::<HashSet<String>>()).filter(|accused| accused.contains(&last))
     });
     let (mut found, mut breaches, mut silent, mut twins, mut wrong) = (0, 0, 0, 0, Vec::new());

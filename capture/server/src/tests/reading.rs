@@ -321,6 +321,7 @@ async fn a_check_shows_the_last_finished_turns_with_the_checks_of_their_subagent
             edits_after: 0,
             files_after: Vec::new(),
             opaque_after: false,
+            other_passed: false,
         };
         let receipt = Receipt { checks: (passed > 0).then_some(check).into_iter().collect(), ..Receipt::default() };
         Turn { started_at: at(started), receipt, ..turn(number, ended) }

@@ -18,6 +18,7 @@ fn receipt() -> Receipt {
         edits_after: 6,
         files_after: vec!["a".into()],
         opaque_after: true,
+        other_passed: true,
     };
     let claim = ClaimCheck {
         about: ClaimSubject::Tests,
@@ -33,6 +34,8 @@ fn receipt() -> Receipt {
         todo_left: Some(9),
         edits: 10,
         opaque: true,
+        unlisted: true,
+        publishes: true,
         claims: vec![claim],
     }
 }
