@@ -1,12 +1,12 @@
 //! `capture check` and `capture why`: what an agent said, held against what its commands showed, and what is
 //! wrong with a session.
 
-use std::{fmt::Write, path::Path};
+use std::{cmp::Reverse, fmt::Write, path::Path};
 
 use api::{
     check::{CheckQuery, CheckedTurn},
     list::{Limit, MAX_LIMIT},
-    routes::{CheckSession, ListSessions},
+    routes::{CheckSession, HealthSources, ListSessions, NoQuery},
     sessions::{ActiveFilter, SessionsQuery},
 };
 use client::{Client, failure::Failed};
@@ -118,7 +118,8 @@ fn report(session: &Session, turns: &[CheckedTurn]) -> String {
 pub(super) fn why(context: &Context, arguments: &Why) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = named_or_here(&client, arguments.session.as_deref())?;
-    let findings = findings_of(&client, &session, FINDINGS)?;
+    let mut findings = findings_of(&client, &session, FINDINGS)?;
+    findings.sort_by_key(|finding| Reverse(finding.severity));
     if context.json {
         #[derive(Serialize)]
         struct Reasons<'a> {
@@ -140,12 +141,23 @@ fn reasons(session: &Session, findings: &[Finding]) -> String {
     for finding in findings {
         let _ = writeln!(text, "\n{}", prose(&safe(&finding.what), 2));
         let _ = writeln!(text, "  {}", prose(&format!("why: {}", safe(&finding.why)), 4));
-        let _ = writeln!(text, "  {}", prose(&format!("to do: {}", finding.kind.facts().advice), 4));
+        let _ = writeln!(text, "  {}", prose(&format!("to do: {}", without_links(finding.kind.facts().advice)), 4));
     }
     if findings.is_empty() {
         let _ = writeln!(text, "nothing is wrong: no finding is open");
     }
     text
+}
+
+/// A text without links of Markdown: only their words.
+fn without_links(text: &str) -> String {
+    let mut parts = text.split("](");
+    let mut out = parts.next().unwrap_or_default().replace('[', "");
+    for part in parts {
+        let (_, rest) = part.split_once(')').unwrap_or(("", part));
+        out.push_str(&rest.replace('[', ""));
+    }
+    out
 }
 
 /// The session with this name, or else the last active one of the current directory: one that runs in it, above it or
@@ -166,6 +178,21 @@ pub(super) fn named_or_here(client: &Client, given: Option<&str>) -> anyhow::Res
     };
     sessions.into_iter().find(is_here).ok_or_else(|| {
         let here = style::path(&here.display().to_string());
-        Failed::NotFound(format!("no session ran in {here}; name one (`capture ps --all` lists all)")).into()
+        let reads = client
+            .get::<HealthSources>("", &NoQuery {})
+            .is_ok_and(|health| health.sources.iter().any(|source| source.reading.is_some()));
+        let why = if reads { "; the history is still being read, so try again in a moment" } else { "" };
+        Failed::NotFound(format!("no session ran in {here}{why}; name one (`capture ps --all` lists all)")).into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_shown_as_their_words() {
+        assert_eq!(without_links("See [boundaries](#boundaries). Or [a](b) and c."), "See boundaries. Or a and c.");
+        assert_eq!(without_links("Run `capture check`."), "Run `capture check`.");
+    }
 }
