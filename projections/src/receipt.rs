@@ -139,23 +139,24 @@ impl LineKind {
     }
 
     pub(crate) fn of(command: &str) -> Self {
-        let only_shows =
-            |words: &[&str]| programs::only_shows(words) && programs::unseen(words) == programs::Unseen::Nothing;
-        let shows = programs::roughly(command).all(|words| only_shows(&words));
-        if shows || programs::roughly(command).all(|words| Self::of_words(&words) == Self::Unknown) {
-            return if shows { Self::Shows } else { Self::Unknown };
+        let of_parts = programs::roughly(command).map(|words| Self::of_words(&words)).max().unwrap_or(Self::Shows);
+        // Without quotation marks, the parts are the commands. Otherwise parts of texts may look like programs.
+        if of_parts <= Self::Unknown || !command.contains(['\'', '"', '\\', '<', '#', '`']) {
+            return of_parts;
         }
-        // Of a line that cannot be parsed, parts of texts may look like programs.
-        let of_commands = |commands: Vec<LineCommand>| {
-            let kinds = commands.iter().map(|command| Self::of_words(&command.words));
-            kinds.max().unwrap_or_default()
-        };
-        let of_parts = || programs::roughly(command).map(|words| Self::of_words(&words)).max();
-        line::commands_of(command).map_or_else(|| of_parts().unwrap_or_default(), of_commands)
+        line::commands_of(command).map_or(of_parts, |commands| {
+            commands.iter().map(|command| Self::of_words(&command.words)).max().unwrap_or(Self::Shows)
+        })
     }
 
     /// What the program of a command may do unseen.
     fn of_words<W: AsRef<str>>(words: &[W]) -> Self {
+        if programs::only_shows(words) {
+            return match programs::unseen(words) {
+                programs::Unseen::Publishes => Self::Publishes,
+                programs::Unseen::Nothing | programs::Unseen::Anything => Self::Shows,
+            };
+        }
         if programs::class_of(words).is_some() {
             return Self::Unknown;
         }
