@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 38c8473845e4a78417dddcad923a71101e13d3238b31212a49486adbb19970fd
+// SHA-256 of its paths and components: 957bdd6cd809d15185381322f2fbc01188ea8f3bed52320bcda1cb6504cc7f5a
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -491,6 +491,8 @@ export type Check = {
   files_after?: string[];
   /** Whether a program ran after it that may have run this check again without showing a result. */
   opaque_after?: boolean;
+  /** Whether another command of this class passed before it in the same turn, such as the tests of another package. */
+  other_passed?: boolean;
   /** Number of runs of this class in the turn. */
   tries: number;
   /** How it ended. */
@@ -1712,8 +1714,12 @@ export type Receipt = {
    * a sub-agent.
    */
   opaque?: boolean;
+  /** Whether a program ran that may have committed, pushed, merged or deployed in a way that capture does not know. */
+  publishes?: boolean;
   /** Number of items of the agent's to-do list that are not done; absent without a list. */
   todo_left?: number | null;
+  /** Whether a program ran that capture does not know: it may have run any check. */
+  unlisted?: boolean;
 };
 
 /** The outcome of a message. */
