@@ -380,7 +380,7 @@ fn sentences(text: &str, planned: &Regex) -> Vec<String> {
             (is_planned, in_list) = (planned.is_match(&line.to_lowercase()), false);
         } else if is_planned && !is_item && !line.is_empty() && (in_list || after_blank) {
             // A paragraph after the list.
-            is_planned = is_planned && !in_list && !after_blank;
+            is_planned = false;
         }
         in_list |= is_item;
         after_blank = line.is_empty();

@@ -518,6 +518,11 @@ pub(super) fn runs_a_task<W: AsRef<str>>(words: &[W]) -> bool {
 
 /// Whether a program runs tasks or scripts that the project defines.
 fn runs_tasks(program: &str) -> bool {
+    is_task_runner(program) || matches!(program, "npm" | "pnpm" | "yarn" | "bun" | "sh" | "bash")
+}
+
+/// Whether a program runs tasks that may consist of others: one that builds may also test.
+fn is_task_runner(program: &str) -> bool {
     matches!(
         program,
         "make"
@@ -531,14 +536,8 @@ fn runs_tasks(program: &str) -> bool {
             | "gradle"
             | "gradlew"
             | "mvn"
-            | "npm"
-            | "pnpm"
-            | "yarn"
-            | "bun"
             | "nx"
             | "turbo"
-            | "sh"
-            | "bash"
     )
 }
 
@@ -644,15 +643,11 @@ pub(super) fn may_test(command: &str) -> bool {
         let words = without_wrappers(&words);
         let program = words.first().map_or("", |word| *word);
         program.contains('/')
+            || is_task_runner(base(program))
             || matches!(
                 base(program),
-                "mvn"
-                    | "mvnw"
-                    | "gradle"
-                    | "gradlew"
-                    | "turbo"
+                "mvnw"
                     | "moon"
-                    | "nx"
                     | "lerna"
                     | "rush"
                     | "xcodebuild"
@@ -661,15 +656,7 @@ pub(super) fn may_test(command: &str) -> bool {
                     | "bazelisk"
                     | "buck2"
                     | "pants"
-                    | "make"
-                    | "gmake"
-                    | "just"
-                    | "task"
-                    | "mage"
-                    | "invoke"
                     | "inv"
-                    | "rake"
-                    | "doit"
                     | "docker"
                     | "podman"
                     | "tox"
