@@ -3,7 +3,9 @@
 
 use std::{fs, path::Path};
 
+use events::ClaimVerdict;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 pub mod boundaries;
 pub mod causes;
@@ -31,6 +33,12 @@ pub fn labelled<T: DeserializeOwned>(file: &Path) -> Vec<T> {
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{}:{}: {error}", file.display(), number + 1))
     };
     text.lines().enumerate().map(line).collect()
+}
+
+/// Whether a statement in JSON does not agree with the record.
+#[must_use]
+pub(crate) fn is_accusing(claim: &Value) -> bool {
+    serde_json::from_value::<ClaimVerdict>(claim["verdict"].clone()).is_ok_and(ClaimVerdict::accuses)
 }
 
 /// A set of `fixtures/advisor`.

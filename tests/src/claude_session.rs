@@ -9,6 +9,9 @@ use crate::{
     transcript::{answer, append, prompt, session, uuid},
 };
 
+/// What Claude Code records as the result of a call that its user refused.
+pub const REFUSED: &str = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.";
+
 /// A session of Claude Code in the project of a machine.
 #[derive(Debug)]
 pub struct ClaudeSession<'a> {

@@ -7,7 +7,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Figures, labelled};
-use crate::{claude_session::ClaudeSession, eventually, program::Machine};
+use crate::{
+    claude_session::{ClaudeSession, REFUSED},
+    eventually,
+    program::Machine,
+};
 
 /// A session that breaks a boundary or not.
 #[derive(Debug, Deserialize)]
@@ -72,8 +76,10 @@ impl Step {
             };
             let (output, fails) = match (self.outcome, self.exit) {
                 (ToolOutcome::Ok, None | Some(0)) => (self.out.clone(), false),
-                (ToolOutcome::Ok | ToolOutcome::Error, exit) => (format!("Exit code {}\n{}", exit.unwrap_or(1), self.out), true),
-                (ToolOutcome::Denied | ToolOutcome::Cancelled | ToolOutcome::Blocked, _) => ("The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.".to_owned(), true),
+                (ToolOutcome::Ok | ToolOutcome::Error, exit) => {
+                    (format!("Exit code {}\n{}", exit.unwrap_or(1), self.out), true)
+                }
+                (ToolOutcome::Denied | ToolOutcome::Cancelled | ToolOutcome::Blocked, _) => (REFUSED.to_owned(), true),
             };
             agent.calls(name, &input, &output, fails);
         }

@@ -5,8 +5,11 @@ use std::{collections::BTreeMap, path::Path};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Figures, labelled, wilson_low};
-use crate::{claude_session::ClaudeSession, program::Machine};
+use super::{Figures, is_accusing, labelled, wilson_low};
+use crate::{
+    claude_session::{ClaudeSession, REFUSED},
+    program::Machine,
+};
 
 /// A turn with the agent's last message, and the verdict on one of its statements.
 #[derive(Debug, Deserialize)]
@@ -24,7 +27,14 @@ struct Case {
 #[derive(Debug, Deserialize)]
 struct Expected {
     about: Option<String>,
+    /// The verdict; `none` if nothing is stated.
     verdict: String,
+}
+
+impl Expected {
+    fn accuses(&self) -> bool {
+        is_accusing(&json!({ "verdict": self.verdict }))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,8 +85,7 @@ impl Step {
             }
             Self::Read { read } => agent.calls("Read", &json!({ "file_path": read }), "     1\ttext", false),
             Self::Denied { denied } => {
-                let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.";
-                agent.runs(denied, refused, true);
+                agent.runs(denied, REFUSED, true);
             }
             Self::Todo { todo } => {
                 let item = |(content, status): &(String, String)| json!({ "content": content, "status": status, "activeForm": content });
@@ -93,10 +102,6 @@ impl Step {
             }
         }
     }
-}
-
-fn accuses(verdict: &str) -> bool {
-    matches!(verdict, "stale" | "contradicted" | "unsupported")
 }
 
 /// How the statements of a set were judged.
@@ -152,11 +157,11 @@ impl Claims {
         let verdict_of = |claim: &Value| claim["verdict"].as_str().unwrap_or_default().to_owned();
         let meant = made.iter().find(is_meant);
         let verdict = meant.map_or_else(|| "none".to_owned(), verdict_of);
-        let others: Vec<&Value> = made.iter().filter(|claim| !is_meant(claim) && accuses(&verdict_of(claim))).collect();
+        let others: Vec<&Value> = made.iter().filter(|claim| !is_meant(claim) && is_accusing(claim)).collect();
         let is_exact = verdict == case.expect.verdict;
-        self.guilty += usize::from(accuses(&case.expect.verdict));
-        self.accused += usize::from(accuses(&verdict)) + others.len();
-        self.rightly += usize::from(accuses(&verdict) && accuses(&case.expect.verdict));
+        self.guilty += usize::from(case.expect.accuses());
+        self.accused += usize::from(meant.is_some_and(is_accusing)) + others.len();
+        self.rightly += usize::from(meant.is_some_and(is_accusing) && case.expect.accuses());
         self.exact += usize::from(is_exact);
         if !is_exact || !others.is_empty() {
             let others: Vec<String> = others.into_iter().map(Value::to_string).collect();

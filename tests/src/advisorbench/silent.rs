@@ -5,11 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use api::health::Sources;
-use serde_json::Value;
-
-use super::Figures;
+use super::{Figures, is_accusing};
 use crate::{eventually, program::Machine};
+use api::health::Sources;
 
 /// Reads the agents' files below a directory, which is laid out like a home (`.claude/projects/…`, `.codex/sessions/…`,
 /// `.gemini/tmp/…`), and counts the accusations.
@@ -46,10 +44,6 @@ pub fn read(machine: &Machine, home: &Path) -> Figures {
     }
     let lines = vec![format!("turns: {turns}"), format!("accusations: {}", wrong.len())];
     Figures { lines, wrong }
-}
-
-fn is_accusing(claim: &Value) -> bool {
-    matches!(claim["verdict"].as_str(), Some("stale" | "contradicted" | "unsupported"))
 }
 
 fn copy(from: &Path, to: &Path) {
