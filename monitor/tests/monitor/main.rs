@@ -6,6 +6,7 @@
 
 mod boundaries;
 mod cases;
+mod every_kind;
 mod healthy;
 mod livelocks;
 mod properties;

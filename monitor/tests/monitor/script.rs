@@ -9,6 +9,7 @@ use events::{
 use crate::stage::Line;
 
 /// A session under construction.
+#[derive(Clone)]
 pub(crate) struct Script {
     pub(crate) lines: Vec<Line>,
     /// The current time, ms.

@@ -1,6 +1,6 @@
 //! Facts that only several sessions together show: they edit the same file, a quota stops several, several wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use events::{ErrorClass, Finding, FindingKind, Payload, SessionId, SessionStarted, StartKind, Timestamp};
 use monitor::{DetectorLimits, Monitor};
@@ -16,14 +16,14 @@ use FindingKind::{SeveralBlocked, SharedFiles, SharedQuota};
 const SHARED: [FindingKind; 3] = [SharedFiles, SharedQuota, SeveralBlocked];
 
 /// Several sessions and one monitor.
-struct Several {
+pub(crate) struct Several {
     monitor: Option<Monitor>,
     stages: BTreeMap<String, Stage>,
 }
 
 impl Several {
     /// Plays the lines of the sessions in order of time, then advances the time to `until` (ms).
-    fn played(sessions: &[(&str, &Script)], until: i64) -> Self {
+    pub(crate) fn played(sessions: &[(&str, &Script)], until: i64) -> Self {
         let mut several = Self { monitor: Some(Monitor::new(DetectorLimits::default())), stages: BTreeMap::new() };
         let mut lines: Vec<(&str, &Line)> =
             sessions.iter().flat_map(|(name, script)| script.lines.iter().map(|line| (*name, line))).collect();
@@ -56,6 +56,11 @@ impl Several {
         told.retain(|(_, finding)| SHARED.contains(&finding.kind));
         told.sort_by_key(|(at, _)| *at);
         told
+    }
+
+    /// The kinds of all findings.
+    pub(crate) fn kinds(&self) -> BTreeSet<FindingKind> {
+        self.stages.values().flat_map(|stage| &stage.told).map(|(_, finding)| finding.kind).collect()
     }
 
     /// Each change as text: when (s), in which session, kind and state.
