@@ -28,6 +28,15 @@ fn agents() -> impl Iterator<Item = Provider> {
     Provider::ALL.iter().copied().filter(|provider| agents::Agent::of(*provider).is_some())
 }
 
+/// Fails unless the recordings `names`, as `agent/scenario`, are of every agent whose files capture reads.
+#[track_caller]
+pub(crate) fn assert_rows_of_read_agents(names: &[&str]) {
+    let named: BTreeSet<&str> = names.iter().filter_map(|name| Some(name.split_once('/')?.0)).collect();
+    let read = agents().filter(|provider| agents::Agent::of(*provider).is_some_and(agents::Agent::is_read));
+    let missing: Vec<Provider> = read.filter(|provider| !named.contains(provider.as_str())).collect();
+    assert!(missing.is_empty(), "no row for {missing:?}");
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }

@@ -70,7 +70,14 @@ macro_rules! recordings {
         fn $test() {
             check($name, &Floor { agree: $agree, hit: $hit, false_approvals: 0 });
         })*
+
+        const NAMES: &[&str] = &[$($name),*];
     };
+}
+
+#[test]
+fn each_agent_whose_files_are_read_has_a_recording_here() {
+    super::providers::assert_rows_of_read_agents(NAMES);
 }
 
 recordings! {

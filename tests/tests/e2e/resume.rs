@@ -170,7 +170,7 @@ fn resume_reports_a_changed_branch_and_fails_if_the_directory_is_gone() {
 
 #[test]
 fn each_agent_resumes_with_its_own_command() {
-    for (name, command) in [
+    let table = [
         ("claude/S01-hello", "claude --resume ID --model claude-opus-5-5"),
         ("codex/S01-hello", "codex resume ID --model gpt-6-sol"),
         ("opencode/S01-hello", "opencode -s ID"),
@@ -178,7 +178,9 @@ fn each_agent_resumes_with_its_own_command() {
         ("pi/O02-omp-tools", "omp --session ID"),
         ("qwen/S03-shell-approve", "qwen --resume ID"),
         ("gemini/S01-hello", ""),
-    ] {
+    ];
+    super::providers::assert_rows_of_read_agents(&table.map(|(name, _)| name));
+    for (name, command) in table {
         let machine = Machine::new(PROGRAM);
         Recording::load(name).lay_down(&machine.home(), &machine.project());
         let server = machine.serve();
