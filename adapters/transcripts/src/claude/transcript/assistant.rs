@@ -108,7 +108,7 @@ impl TranscriptDecoder {
             (Some(tokens), Some(id)) if !synthetic => self.usage(&line, record, &owner, id, model, tokens, out),
             // A message without an id consists of one line.
             (Some(tokens), None) if !synthetic => {
-                let usage = reported(None, tokens.counted_as(model), tokens.counts(), tokens.details(), line.cost_usd);
+                let usage = reported(tokens.counted_as(model), tokens.counts(), tokens.details(), line.cost_usd);
                 self.emit(&line, record, &owner, EXTRA + 2, usage, None, out);
             }
             (Some(_) | None, _) => {}
@@ -135,25 +135,24 @@ impl TranscriptDecoder {
         if same && most == before {
             return;
         }
-        let mut report = |identity: Identity, usage: UsageReported| {
+        // The id decides which session counts the response, and which later report adds to it.
+        let mut report = |id: String, usage: UsageReported| {
+            let identity = Identity::of(CLAUDE, "usage", &[id.as_bytes()]);
+            let usage = UsageReported { message_id: Some(id), ..usage };
             let mut event = out.event(record, owner, identity, usage);
             event.created_at = self.time_of(line);
             out.push(event);
         };
-        let usage = reported(Some(id.clone()), tokens.counted_as(model.clone()), most, tokens.details(), line.cost_usd);
-        report(Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
+        let usage = reported(tokens.counted_as(model.clone()), most, tokens.details(), line.cost_usd);
+        report(id.clone(), usage);
         for (index, call, tokens) in tokens.further_calls() {
-            let name = format!("{id}/{}/{index}", &*call.kind);
-            let identity = Identity::of(CLAUDE, "usage", &[name.as_bytes()]);
             let model = call.model.map(Text::into_string).or_else(|| model.clone());
-            report(identity, reported(Some(name), tokens.counted_as(model), tokens.counts(), tokens.details(), None));
+            let usage = reported(tokens.counted_as(model), tokens.counts(), tokens.details(), None);
+            report(format!("{id}/{}/{index}", &*call.kind), usage);
         }
         if let Some(cost) = tokens.searches_nano_usd() {
-            let name = format!("{id}/web_search");
-            let identity = Identity::of(CLAUDE, "usage", &[name.as_bytes()]);
-            let usage =
-                UsageReported { cost_nano_usd: Some(cost), ..reported(Some(name), model, [0; 4], [0; 2], None) };
-            report(identity, usage);
+            let usage = UsageReported { cost_nano_usd: Some(cost), ..reported(model, [0; 4], [0; 2], None) };
+            report(format!("{id}/web_search"), usage);
         }
         self.carried.counted = Some(id);
         self.carried.counted_tokens = Some(most);
@@ -220,17 +219,10 @@ impl TranscriptDecoder {
 
 /// The usage of a message: input, output, cache read, cache write; `details` are the parts cached for an hour and spent
 /// on thinking.
-fn reported(
-    message_id: Option<String>,
-    model: Option<String>,
-    counts: [u64; 4],
-    details: [u64; 2],
-    cost_usd: Option<f64>,
-) -> UsageReported {
+fn reported(model: Option<String>, counts: [u64; 4], details: [u64; 2], cost_usd: Option<f64>) -> UsageReported {
     let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens] = counts;
     let [cache_write_hour_tokens, thinking_tokens] = details;
     UsageReported {
-        message_id,
         model,
         input_tokens,
         output_tokens,
