@@ -14,6 +14,7 @@ mod level;
 mod need;
 pub mod payload;
 pub mod provider;
+mod reason_facts;
 mod receipt;
 pub mod schema;
 pub mod status;
@@ -41,6 +42,7 @@ pub use payload::{
     UsageReported, UserPrompt,
 };
 pub use provider::{Provider, Source};
+pub use reason_facts::{AtRest, ReasonFacts, ReasonUse};
 pub use receipt::{Check, CheckClass, CheckVerdict, ClaimCheck, ClaimSubject, ClaimVerdict, Receipt, TestCounts};
 pub use status::{Reason, State};
 pub use time::Timestamp;

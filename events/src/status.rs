@@ -1,6 +1,6 @@
 //! The states of a session, and the reasons for them.
 
-use crate::{finding::FindingKind, need::Need, payload::ApprovalKind, provider::names};
+use crate::{finding::FindingKind, need::Need, provider::names};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -93,228 +93,30 @@ impl State {
     }
 }
 
-/// The consequences of a reason. The compiler asks for a new reason in each of these functions.
+/// Consequences of a reason. [`Reason::facts`] has the others.
 impl Reason {
-    /// The need of a session that is `waiting` for this reason. A session that waits for its first prompt, or for a
-    /// background command, has no need.
+    /// The need of a session that is `waiting` for this reason.
     #[must_use]
     pub const fn need(self) -> Option<Need> {
-        match self {
-            Self::Question => Some(Need::Question),
-            Self::Error | Self::Auth | Self::Quota => Some(Need::Failure),
-            Self::TurnComplete | Self::Interrupted | Self::Denied => Some(Need::Prompt),
-            Self::NewSession
-            | Self::Background
-            | Self::Thinking
-            | Self::Streaming
-            | Self::Tool
-            | Self::Retrying
-            | Self::Compacting
-            | Self::Subagents
-            | Self::Edit
-            | Self::Plan
-            | Self::Mcp
-            | Self::Fetch
-            | Self::Trust
-            | Self::Quiet
-            | Self::Clean
-            | Self::Failed
-            | Self::Killed
-            | Self::NoEvidence
-            | Self::Lost => None,
-        }
-    }
-
-    /// Whether a queued prompt may be sent to a session that is `waiting` for this reason. A session that the user
-    /// stopped, or that has a question or a failure, waits for the user.
-    #[must_use]
-    pub const fn accepts_prompt(self) -> bool {
-        match self {
-            Self::TurnComplete | Self::NewSession | Self::Background => true,
-            Self::Question
-            | Self::Interrupted
-            | Self::Denied
-            | Self::Error
-            | Self::Auth
-            | Self::Quota
-            | Self::Thinking
-            | Self::Streaming
-            | Self::Tool
-            | Self::Retrying
-            | Self::Compacting
-            | Self::Subagents
-            | Self::Edit
-            | Self::Plan
-            | Self::Mcp
-            | Self::Fetch
-            | Self::Trust
-            | Self::Quiet
-            | Self::Clean
-            | Self::Failed
-            | Self::Killed
-            | Self::NoEvidence
-            | Self::Lost => false,
+        match self.facts().waiting {
+            Some(waiting) => waiting.need,
+            None => None,
         }
     }
 
     /// The finding about a session that is `waiting` for this reason, if the reason alone is sufficient.
     #[must_use]
     pub const fn finding(self) -> Option<FindingKind> {
-        match self {
-            Self::Question => Some(FindingKind::Question),
-            Self::Error => Some(FindingKind::Provider),
-            Self::Auth => Some(FindingKind::Auth),
-            Self::Quota => Some(FindingKind::Quota),
-            Self::TurnComplete
-            | Self::NewSession
-            | Self::Background
-            | Self::Interrupted
-            | Self::Denied
-            | Self::Thinking
-            | Self::Streaming
-            | Self::Tool
-            | Self::Retrying
-            | Self::Compacting
-            | Self::Subagents
-            | Self::Edit
-            | Self::Plan
-            | Self::Mcp
-            | Self::Fetch
-            | Self::Trust
-            | Self::Quiet
-            | Self::Clean
-            | Self::Failed
-            | Self::Killed
-            | Self::NoEvidence
-            | Self::Lost => None,
-        }
-    }
-
-    /// The kind of request that a session in `waiting_approval` for this reason makes.
-    #[must_use]
-    pub const fn approval(self) -> Option<ApprovalKind> {
-        match self {
-            Self::Tool => Some(ApprovalKind::Command),
-            Self::Edit => Some(ApprovalKind::Edit),
-            Self::Plan => Some(ApprovalKind::Plan),
-            Self::Mcp => Some(ApprovalKind::Mcp),
-            Self::Fetch => Some(ApprovalKind::Fetch),
-            Self::Trust => Some(ApprovalKind::Trust),
-            Self::Thinking
-            | Self::Streaming
-            | Self::Retrying
-            | Self::Compacting
-            | Self::Subagents
-            | Self::NewSession
-            | Self::TurnComplete
-            | Self::Question
-            | Self::Interrupted
-            | Self::Denied
-            | Self::Error
-            | Self::Auth
-            | Self::Quota
-            | Self::Background
-            | Self::Quiet
-            | Self::Clean
-            | Self::Failed
-            | Self::Killed
-            | Self::NoEvidence
-            | Self::Lost => None,
-        }
-    }
-
-    /// Whether an agent that is `waiting` for this reason was stopped by an error. The reason then stays until the user
-    /// acts.
-    #[must_use]
-    pub const fn is_of_error(self) -> bool {
-        match self {
-            Self::Error | Self::Auth | Self::Quota => true,
-            Self::TurnComplete
-            | Self::NewSession
-            | Self::Background
-            | Self::Question
-            | Self::Interrupted
-            | Self::Denied
-            | Self::Thinking
-            | Self::Streaming
-            | Self::Tool
-            | Self::Retrying
-            | Self::Compacting
-            | Self::Subagents
-            | Self::Edit
-            | Self::Plan
-            | Self::Mcp
-            | Self::Fetch
-            | Self::Trust
-            | Self::Quiet
-            | Self::Clean
-            | Self::Failed
-            | Self::Killed
-            | Self::NoEvidence
-            | Self::Lost => false,
-        }
-    }
-
-    /// Whether the reason may date from before a turn that has begun. A question or an error cannot.
-    #[must_use]
-    pub const fn may_precede_turn(self) -> bool {
-        match self {
-            Self::TurnComplete | Self::NewSession | Self::Background | Self::NoEvidence => true,
-            Self::Question
-            | Self::Interrupted
-            | Self::Denied
-            | Self::Error
-            | Self::Auth
-            | Self::Quota
-            | Self::Thinking
-            | Self::Streaming
-            | Self::Tool
-            | Self::Retrying
-            | Self::Compacting
-            | Self::Subagents
-            | Self::Edit
-            | Self::Plan
-            | Self::Mcp
-            | Self::Fetch
-            | Self::Trust
-            | Self::Quiet
-            | Self::Clean
-            | Self::Failed
-            | Self::Killed
-            | Self::Lost => false,
+        match self.facts().waiting {
+            Some(waiting) => waiting.finding,
+            None => None,
         }
     }
 
     /// Whether this reason for the end of a turn is more specific than another source's. Refusing a dialog interrupts
     /// the turn; hooks and screens report an interrupted turn as ended; and an error may concern sign-in or quota.
     #[must_use]
-    pub const fn is_more_specific_than(self, other: Self) -> bool {
-        match self {
-            Self::Denied => matches!(other, Self::TurnComplete | Self::Interrupted),
-            Self::Interrupted => matches!(other, Self::TurnComplete),
-            Self::Auth | Self::Quota => matches!(other, Self::Error),
-            Self::TurnComplete
-            | Self::NewSession
-            | Self::Background
-            | Self::Question
-            | Self::Error
-            | Self::Thinking
-            | Self::Streaming
-            | Self::Tool
-            | Self::Retrying
-            | Self::Compacting
-            | Self::Subagents
-            | Self::Edit
-            | Self::Plan
-            | Self::Mcp
-            | Self::Fetch
-            | Self::Trust
-            | Self::Quiet
-            | Self::Clean
-            | Self::Failed
-            | Self::Killed
-            | Self::NoEvidence
-            | Self::Lost => false,
-        }
+    pub fn is_more_specific_than(self, other: Self) -> bool {
+        self.facts().waiting.is_some_and(|waiting| waiting.more_specific_than.contains(&other))
     }
 }

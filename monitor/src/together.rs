@@ -332,7 +332,8 @@ impl Together {
         } else {
             self.waits.remove(&id);
         }
-        if (change.to, change.reason) == (State::Waiting, Some(Reason::Quota)) {
+        let finding = change.reason.filter(|_| change.to == State::Waiting).and_then(Reason::finding);
+        if finding == Some(FindingKind::Quota) {
             self.stopped.insert(id, (provider, at));
         } else if matches!(change.to, State::Running | State::WaitingApproval | State::Exited) {
             self.stopped.remove(&id);

@@ -424,7 +424,8 @@ fn may_ask_unseen(case: &StatusInputs<'_>) -> bool {
 
 /// Whether an error stopped an agent whose process is alive: the error remains the reason until the user acts.
 fn is_stopped(case: &StatusInputs<'_>) -> bool {
-    let stopped = case.conversation.verdict().1.is_some_and(Reason::is_of_error);
+    let stopped =
+        case.conversation.verdict().1.and_then(|of| of.facts().waiting).is_some_and(|waiting| waiting.is_of_error);
     stopped && matches!(case.process, Process::Alive { .. })
 }
 
@@ -533,9 +534,7 @@ fn activity(case: &StatusInputs<'_>, state: State, reason: Option<Reason>) -> Op
     if state == State::Unknown && reason == Some(Reason::NoEvidence) {
         return case.claims.iter().rev().find(|h| h.state == state).map(|h| verbatim_line(&h.words, 120));
     }
-    let asks = matches!(state, State::WaitingApproval)
-        || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));
-    if !asks {
+    if state != State::WaitingApproval && !reason.is_some_and(|reason| reason.facts().has_subject) {
         return None;
     }
     // The dialog on the screen shows the subject; with several open calls, choosing one is a guess.

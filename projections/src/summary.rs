@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use events::{Reason, State, TurnOutcome};
+use events::{ApprovalKind, Reason, State, TurnOutcome};
 
 use crate::{Session, Summary, Turn, shorten::verbatim_line, turn_work::clauses};
 
@@ -114,12 +114,15 @@ fn done(recent: &VecDeque<Turn>) -> String {
 
 /// What the session requests permission for, as a verb.
 fn wanted(reason: Option<Reason>) -> &'static str {
-    match reason {
-        Some(Reason::Edit) => "edit",
-        Some(Reason::Fetch) => "fetch",
-        Some(Reason::Mcp) => "call",
-        Some(Reason::Trust) => "trust",
-        Some(_) | None => "run",
+    match reason.and_then(|reason| reason.facts().approval) {
+        Some(ApprovalKind::Edit) => "edit",
+        Some(ApprovalKind::Write) => "write",
+        Some(ApprovalKind::Read) => "read",
+        Some(ApprovalKind::Fetch) => "fetch",
+        Some(ApprovalKind::Mcp) => "call",
+        Some(ApprovalKind::Trust) => "trust",
+        Some(ApprovalKind::Plan) => "carry out",
+        Some(ApprovalKind::Command | ApprovalKind::Question) | None => "run",
     }
 }
 

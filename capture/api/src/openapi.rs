@@ -85,7 +85,12 @@ impl Schemas {
             let FindingFacts { title, meaning, need, .. } = kind.facts();
             json!({ "title": title, "meaning": meaning, "need": need })
         });
-        describe(&mut schemas, "Reason", Reason::ALL, |reason| json!({ "need": reason.need() }));
+        describe(
+            &mut schemas,
+            "Reason",
+            Reason::ALL,
+            |reason| json!({ "title": reason.facts().title, "need": reason.need() }),
+        );
         // Parameters are inlined where they are used.
         schemas.retain(|name, _| !name.ends_with("Query"));
         schemas.values_mut().for_each(hoist);

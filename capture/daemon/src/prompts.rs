@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use events::{PromptId, QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
+use events::{PromptId, QueuedBy, QueuedState, SessionId, State, Timestamp};
 use home::clock;
 use host_protocol::frame::CommandOrigin;
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped};
@@ -357,7 +357,9 @@ impl Queue {
 fn waits(session: &Session, now: Timestamp) -> bool {
     let status = &session.status;
     let ready = match (status.state, status.reason) {
-        (State::Waiting, reason) => reason.is_none_or(Reason::accepts_prompt),
+        (State::Waiting, reason) => {
+            reason.and_then(|of| of.facts().waiting).is_none_or(|waiting| waiting.accepts_prompt)
+        }
         (State::Idle, _) => true,
         (State::Running | State::WaitingApproval | State::Exited | State::Unknown, _) => false,
     };

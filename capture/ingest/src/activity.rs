@@ -19,12 +19,6 @@ pub(super) const fn is_standing(state: events::State) -> bool {
     matches!(state, events::State::Running | events::State::Waiting | events::State::WaitingApproval)
 }
 
-/// Whether the reason is ordinary progress within a turn.
-pub(super) const fn is_progress(reason: events::Reason) -> bool {
-    use events::Reason::{Streaming, Subagents, Thinking, Tool};
-    matches!(reason, Thinking | Streaming | Tool | Subagents)
-}
-
 /// Whether a session belongs on the list of active sessions. An `unattended` session is one that a daemon keeps after
 /// its user left.
 pub(super) fn is_active(session: &projections::Session, unattended: bool, now: Timestamp) -> bool {

@@ -15,7 +15,7 @@ use projections::{Session, SessionState, StatusRules};
 use store::{CommitError, KnownSession, ReadError, ReadFailure, Reader, SessionRow, Writer, removed_name};
 
 use super::{
-    activity::{active_until, is_active, is_progress},
+    activity::{active_until, is_active},
     shown,
 };
 
@@ -48,7 +48,7 @@ const SETTLE_EVERY: u64 = 10_000;
 /// Hash of the fields that other code acts on: a change to them is written with its commit.
 fn prompt_part(session: &Session) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let reason = session.status.reason.filter(|reason| !is_progress(*reason)).map(|reason| reason as u8);
+    let reason = session.status.reason.filter(|reason| !reason.facts().is_progress).map(|reason| reason as u8);
     (reason, session.status.state as u8, &session.pending_approvals, session.turns, session.pid).hash(&mut hasher);
     (session.run_id, session.parent_session_id, session.merged_into, &session.forked_from).hash(&mut hasher);
     (&session.title, &session.cwd, &session.began_in, &session.git_branch, &session.labels).hash(&mut hasher);

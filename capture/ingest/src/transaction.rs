@@ -12,10 +12,7 @@ use projections::{Approval, Turn};
 use store::{AuditHead, CommitError, LogUse, PackedText, ReadError, ReadFailure, SessionRow, Writer, write_head};
 
 use super::{
-    HostedSession, IngestInput,
-    activity::{is_progress, needs_somebody},
-    checkpoint::CheckpointProgress,
-    input::PreparedEvent,
+    HostedSession, IngestInput, activity::needs_somebody, checkpoint::CheckpointProgress, input::PreparedEvent,
     sessions::Sessions,
 };
 
@@ -158,7 +155,7 @@ impl Urgency {
             | Payload::UsageReported(_)
             | Payload::Heartbeat(_) => Self::Progress,
             Payload::StatusChanged(change)
-                if change.from == Some(change.to) && change.reason.is_none_or(is_progress) =>
+                if change.from == Some(change.to) && change.reason.is_none_or(|reason| reason.facts().is_progress) =>
             {
                 Self::Progress
             }

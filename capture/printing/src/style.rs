@@ -4,7 +4,7 @@ use std::{fmt, io::IsTerminal as _};
 
 use anstyle::{AnsiColor, Style};
 use api::part::SHORT_ID;
-use events::{Reason, State, Timestamp};
+use events::{State, Timestamp};
 use projections::SessionStatus;
 
 /// The colour of items that need the user now.
@@ -33,7 +33,7 @@ pub fn state(status: &SessionStatus, colour: bool) -> String {
         State::Unknown => ("?", MAGENTA),
     };
     let text = match status.reason {
-        Some(reason) if !said_by_state(status.state, reason) => format!("{mark} {} {reason}", status.state),
+        Some(reason) if !reason.facts().is_implied => format!("{mark} {} {reason}", status.state),
         Some(_) | None => format!("{mark} {}", status.state),
     };
     if colour { coloured(&text, style) } else { text }
@@ -48,13 +48,6 @@ pub fn short_state(status: &SessionStatus) -> String {
             state(&bare, false)
         }
     }
-}
-
-fn said_by_state(state: State, reason: Reason) -> bool {
-    matches!(
-        (state, reason),
-        (State::Idle, Reason::Quiet) | (State::Waiting, Reason::TurnComplete) | (State::Exited, Reason::Clean)
-    )
 }
 
 /// A coloured text, if the terminal shows colours.

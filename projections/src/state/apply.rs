@@ -650,32 +650,7 @@ impl SessionState {
                 && claim.at >= turn.started_at
         };
         let claim = self.claims.iter().rev().find(by_itself).filter(|claim| claim.state == State::Waiting)?;
-        match claim.reason? {
-            Reason::TurnComplete => Some(TurnOutcome::Completed),
-            Reason::Interrupted => Some(TurnOutcome::Interrupted),
-            Reason::Denied => Some(TurnOutcome::Denied),
-            Reason::Error | Reason::Auth | Reason::Quota => Some(TurnOutcome::Failed),
-            Reason::Thinking
-            | Reason::Streaming
-            | Reason::Tool
-            | Reason::Retrying
-            | Reason::Compacting
-            | Reason::Subagents
-            | Reason::NewSession
-            | Reason::Question
-            | Reason::Background
-            | Reason::Edit
-            | Reason::Plan
-            | Reason::Mcp
-            | Reason::Fetch
-            | Reason::Trust
-            | Reason::Quiet
-            | Reason::Clean
-            | Reason::Failed
-            | Reason::Killed
-            | Reason::NoEvidence
-            | Reason::Lost => None,
-        }
+        claim.reason?.facts().waiting?.turn_outcome
     }
 
     /// The process ended. Without `how`, an open turn means that it was killed. Unless the open turn is known to have

@@ -371,7 +371,7 @@ impl SessionState {
         approval.subject = in_one_line(asker.title.as_deref());
         approval.tool = Some(asker.name.clone());
         approval.call_id = (self.conversation.calls.len() == 1).then(|| asker.call_id.clone());
-        approval.kind = approval_reason(asker.tool).approval().or(approval.kind);
+        approval.kind = approval_reason(asker.tool).facts().approval.or(approval.kind);
         let asked = ApprovalRequested {
             approval_id: approval.id.clone(),
             about: approval.kind,
@@ -505,7 +505,7 @@ impl SessionState {
             return;
         }
         let asker = self.conversation.likely_asker();
-        let about = dialog.as_ref().and_then(|d| d.about).or_else(|| self.session.status.reason?.approval());
+        let about = dialog.as_ref().and_then(|d| d.about).or_else(|| self.session.status.reason?.facts().approval);
         let asked = ApprovalRequested {
             approval_id: id,
             about,

@@ -18,20 +18,15 @@ type Status = (State, Reason, i64, Option<&'static str>);
 /// A kind of finding, whether the sub-agent has it, when it was first seen, and its state.
 type Found = (FindingKind, bool, i64, FindingState);
 
-const OWN: [Status; 12] = [
-    (State::Running, Reason::Tool, 100, Some("cargo test")),
-    (State::WaitingApproval, Reason::Tool, 100, Some("make")),
-    (State::Waiting, Reason::TurnComplete, 100, None),
-    (State::Waiting, Reason::Question, 100, None),
-    (State::Waiting, Reason::Quota, 100, None),
-    (State::Waiting, Reason::Auth, 100, None),
-    (State::Waiting, Reason::NewSession, 100, None),
-    (State::Waiting, Reason::Background, 100, None),
-    (State::Running, Reason::Thinking, 100, None),
-    (State::Idle, Reason::Quiet, 100, None),
-    (State::Exited, Reason::Killed, 100, None),
-    (State::Exited, Reason::Clean, 100, None),
-];
+/// Each state with each of its reasons.
+fn own() -> impl Iterator<Item = Status> {
+    let of = |reason: &Reason| {
+        let (reason, facts) = (*reason, reason.facts());
+        let activity = facts.has_subject.then_some("cargo test");
+        facts.uses.iter().map(move |of| (of.state, reason, 100, activity))
+    };
+    Reason::ALL.iter().flat_map(of)
+}
 
 const BELOW: [Option<Status>; 4] = [
     None,
@@ -113,7 +108,7 @@ fn the_committed_attention_cases_for_the_web_page_are_current() {
     ];
     several.extend(FindingKind::ALL.iter().map(|kind| vec![(*kind, false, 150, open)]));
     let mut cases = String::new();
-    for own in OWN {
+    for own in own() {
         for (at, found) in several.iter().enumerate() {
             for below in BELOW {
                 let has_child = below.is_some();

@@ -392,18 +392,18 @@ impl RuleParser<'_> {
             return self.wrong(form.span().start, "an answerable dialog needs `whole`, `options` and `answers`");
         }
         let then = match &form.then {
-            Some(then) => Some(Then {
-                state: self.word(&then.state)?,
-                reason: self.words(then.reason.as_ref())?,
-                after_ms: then.after_ms.into(),
-            }),
+            Some(then) => {
+                let (state, reason) = self.status(&then.state, then.reason.as_ref())?;
+                Some(Then { state, reason, after_ms: then.after_ms.into() })
+            }
             None => None,
         };
+        let (state, reason) = self.status(&form.state, form.reason.as_ref())?;
         Ok(ScreenRule {
             name: form.name.get_ref().clone(),
             priority: form.priority,
-            state: self.word(&form.state)?,
-            reason: self.words(form.reason.as_ref())?,
+            state,
+            reason,
             strength: self.words(form.strength.as_ref())?.unwrap_or(Confidence::High),
             debounce_ms: form.debounce_ms.into(),
             still_ms: form.still_ms.into(),
@@ -415,6 +415,21 @@ impl RuleParser<'_> {
             none: self.patterns(&form.none)?,
             dialog,
         })
+    }
+
+    /// A state and a reason that it can have.
+    fn status(
+        &self,
+        state: &Spanned<String>,
+        reason: Option<&Spanned<String>>,
+    ) -> Result<(State, Option<Reason>), RuleError> {
+        let of: State = self.word(state)?;
+        let Some(reason) = reason else { return Ok((of, None)) };
+        let why: Reason = self.word(reason)?;
+        if !why.facts().uses.iter().any(|of_reason| of_reason.state == of) {
+            return self.wrong(reason.span().start, format!("a session is never `{of}` because of `{why}`"));
+        }
+        Ok((of, Some(why)))
     }
 
     /// Fills in the settings a dialog does not define from the dialog it is `like`.

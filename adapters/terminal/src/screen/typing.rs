@@ -196,7 +196,8 @@ impl Observer {
 
 /// Whether this is a question of the agent, which a prompt does not answer.
 fn is_question(state: State, reason: Option<Reason>) -> bool {
-    state == State::Waiting && reason == Some(Reason::Question)
+    let waiting = reason.and_then(|reason| reason.facts().waiting);
+    state == State::Waiting && waiting.is_some_and(|waiting| !waiting.takes_typed_prompt)
 }
 
 /// Whether the claim is that the program is waiting for a prompt.

@@ -129,7 +129,9 @@ impl TurnSeen {
             (State::Waiting | State::Idle, Self::Working | Self::Over) => true,
             (State::Waiting | State::Idle, Self::None) => false,
             // Only reasons that cannot date from before the turn, such as a question or an error.
-            (State::Waiting | State::Idle, Self::Begun) => reason.is_some_and(|reason| !reason.may_precede_turn()),
+            (State::Waiting | State::Idle, Self::Begun) => {
+                reason.is_some_and(|reason| !reason.facts().waiting.is_some_and(|waiting| waiting.may_precede_turn))
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 957bdd6cd809d15185381322f2fbc01188ea8f3bed52320bcda1cb6504cc7f5a
+// SHA-256 of its paths and components: 39db9826b54a20c573ec24d94bb6d664d1dbe316b4c0dafa4928ee14ae2732ec
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -1668,33 +1668,33 @@ export type ReadingProgress = {
 /** Why a session is in its state. Each reason belongs to the state named at the start of its description. */
 export type Reason = ("thinking" | "streaming" | "tool" | "retrying" | "compacting" | "subagents" | "new_session" | "turn_complete" | "question" | "interrupted" | "denied" | "error" | "auth" | "quota" | "background" | "edit" | "plan" | "mcp" | "fetch" | "trust" | "quiet" | "clean" | "failed" | "killed" | "no_evidence" | "lost");
 
-export const REASONS: Record<Reason, { need: Need | null }> = {
-  auth: { need: "failure" },
-  background: { need: null },
-  clean: { need: null },
-  compacting: { need: null },
-  denied: { need: "prompt" },
-  edit: { need: null },
-  error: { need: "failure" },
-  failed: { need: null },
-  fetch: { need: null },
-  interrupted: { need: "prompt" },
-  killed: { need: null },
-  lost: { need: null },
-  mcp: { need: null },
-  new_session: { need: null },
-  no_evidence: { need: null },
-  plan: { need: null },
-  question: { need: "question" },
-  quiet: { need: null },
-  quota: { need: "failure" },
-  retrying: { need: null },
-  streaming: { need: null },
-  subagents: { need: null },
-  thinking: { need: null },
-  tool: { need: null },
-  trust: { need: null },
-  turn_complete: { need: "prompt" },
+export const REASONS: Record<Reason, { need: Need | null; title: string }> = {
+  auth: { need: "failure", title: "not signed in" },
+  background: { need: null, title: "background command runs" },
+  clean: { need: null, title: "ended normally" },
+  compacting: { need: null, title: "compacting the context" },
+  denied: { need: "prompt", title: "permission denied" },
+  edit: { need: null, title: "edit" },
+  error: { need: "failure", title: "error" },
+  failed: { need: null, title: "ended with an error" },
+  fetch: { need: null, title: "fetch" },
+  interrupted: { need: "prompt", title: "interrupted" },
+  killed: { need: null, title: "killed" },
+  lost: { need: null, title: "evidence lost" },
+  mcp: { need: null, title: "MCP tool" },
+  new_session: { need: null, title: "no prompt yet" },
+  no_evidence: { need: null, title: "no evidence" },
+  plan: { need: null, title: "plan" },
+  question: { need: "question", title: "question" },
+  quiet: { need: null, title: "quiet" },
+  quota: { need: "failure", title: "quota used up" },
+  retrying: { need: null, title: "retrying" },
+  streaming: { need: null, title: "answering" },
+  subagents: { need: null, title: "sub-agents work" },
+  thinking: { need: null, title: "thinking" },
+  tool: { need: null, title: "command" },
+  trust: { need: null, title: "trust" },
+  turn_complete: { need: "prompt", title: "turn complete" },
 };
 
 /** What the checks of a turn showed. The changed files and the denied calls are in the turn's `work`. */

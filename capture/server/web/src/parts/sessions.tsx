@@ -1,10 +1,10 @@
 // The parts of a session in lists: its sign, its words, its times.
 
-import type { Finding } from "../api/routes";
+import { type Finding, REASONS } from "../api/routes";
 import { descendantsOf, now, type Row } from "../live/store";
 import { groupBy } from "../text/collect";
 import { ago, counted, exactly, millis, relative, shortId } from "../text/format";
-import { CONFIDENCE, REASONS } from "../text/names";
+import { CONFIDENCE } from "../text/names";
 import { givenTitle, type Named, titleOf } from "../text/title";
 import type { Sign } from "./icons";
 import { SignShape, TONES, WORDS } from "./icons";
@@ -22,7 +22,7 @@ export function StateWord({ row, reason = true }: { row: Row; reason?: boolean }
     <span class={`state-word ${TONES[sign]}`}>
       <SignShape sign={sign} />
       <span>{WORDS[sign]}</span>
-      {reason && status.reason !== null && status.reason !== "quiet" && status.reason !== sign && <span class="reason">{REASONS[status.reason]}</span>}
+      {reason && status.reason !== null && status.reason !== "quiet" && status.reason !== sign && <span class="reason">{REASONS[status.reason].title}</span>}
       {unsure && <Confidence level={status.confidence} />}
     </span>
   );

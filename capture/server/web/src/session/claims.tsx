@@ -1,12 +1,12 @@
 // A status and its basis: every claim in effect, its source and its outcome.
 
 import type { ComponentChildren } from "preact";
-import type { Rule, Standing, StatusAt } from "../api/routes";
+import { REASONS, type Rule, type Standing, type StatusAt } from "../api/routes";
 import { type Sign, SignShape, TONES, WORDS } from "../parts/icons";
 import { Confidence } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { capital, exactly, moment } from "../text/format";
-import { CONFIDENCE, REASONS, SOURCES, STATES } from "../text/names";
+import { CONFIDENCE, SOURCES, STATES } from "../text/names";
 
 const RULES: Record<Rule, string> = {
   process_gone: "The process is gone, and with it every claim.",
@@ -36,7 +36,7 @@ export function Claims({ found, needing = null }: { found: StatusAt; needing?: N
   const { status, account } = found;
   const sign = needing?.sign ?? status.state;
   const cause = needing?.cause ?? null;
-  const reason = status.reason === null || status.reason === sign ? null : REASONS[status.reason];
+  const reason = status.reason === null || status.reason === sign ? null : REASONS[status.reason].title;
   return (
     <div class="claims">
       <p class={`claims-status ${TONES[sign]}`}>
@@ -70,7 +70,7 @@ export function Claims({ found, needing = null }: { found: StatusAt; needing?: N
                   <Shown text={claim.claim} />
                   <div class="muted small" title={exactly(claim.at)}>
                     {STATES[claim.state].toLowerCase()}
-                    {claim.reason !== null && claim.reason !== undefined && `, ${REASONS[claim.reason]}`} · {moment(claim.at)}
+                    {claim.reason !== null && claim.reason !== undefined && `, ${REASONS[claim.reason].title}`} · {moment(claim.at)}
                     {claim.agent != null && " · sub-agent"}
                   </div>
                 </td>

@@ -3,14 +3,14 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { call } from "../api/client";
-import type { StatusAt, StatusChange } from "../api/routes";
+import { REASONS, type StatusAt, type StatusChange } from "../api/routes";
 import { now, row } from "../live/store";
 import { Failed, Loading } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { Axis, Lane, type Segment } from "../parts/lane";
 import { useRecording } from "../parts/recording";
 import { duration, exactly, moment, withSeconds } from "../text/format";
-import { REASONS, STATES } from "../text/names";
+import { STATES } from "../text/names";
 import { Claims } from "./claims";
 
 const RANGES: [string, number][] = [
@@ -230,7 +230,7 @@ function Table({ list, choose }: { list: StatusChange[]; choose: (time: number) 
                 </button>
               </td>
               <td class="nowrap">{STATES[change.to]}</td>
-              <td>{change.reason == null ? "" : REASONS[change.reason]}</td>
+              <td>{change.reason == null ? "" : REASONS[change.reason].title}</td>
               <td>{change.evidence.join("; ")}</td>
             </tr>
           ))}

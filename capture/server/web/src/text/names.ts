@@ -1,6 +1,6 @@
 // Display names for the API's values.
 
-import type { Confidence, Need, Provider, Reason, Source, State } from "../api/routes";
+import type { Confidence, Need, Provider, Source, State } from "../api/routes";
 
 export const AGENTS: Record<Provider, string> = {
   unknown: "Program",
@@ -15,35 +15,6 @@ export const AGENTS: Record<Provider, string> = {
   crush: "Crush",
   goose: "goose",
   amp: "Amp",
-};
-
-export const REASONS: Record<Reason, string> = {
-  thinking: "thinking",
-  streaming: "answering",
-  tool: "command",
-  retrying: "retrying",
-  compacting: "compacting the context",
-  subagents: "sub-agents work",
-  new_session: "no prompt yet",
-  turn_complete: "turn complete",
-  question: "question",
-  interrupted: "interrupted",
-  denied: "permission denied",
-  error: "error",
-  auth: "not signed in",
-  quota: "quota used up",
-  background: "background command runs",
-  edit: "edit",
-  plan: "plan",
-  mcp: "MCP tool",
-  fetch: "fetch",
-  trust: "trust",
-  quiet: "quiet",
-  clean: "ended normally",
-  failed: "ended with an error",
-  killed: "killed",
-  no_evidence: "no evidence",
-  lost: "evidence lost",
 };
 
 export const SOURCES: Record<Source, string> = {

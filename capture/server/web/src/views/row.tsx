@@ -1,5 +1,6 @@
 // One session in the list: a link over the whole row, and its menu.
 
+import { REASONS } from "../api/routes";
 import type { Row } from "../live/store";
 import { markItems } from "../marks";
 import { mayControl } from "../me";
@@ -7,7 +8,7 @@ import { Icon, SignShape, TONES, WORDS } from "../parts/icons";
 import { Menu } from "../parts/menu";
 import { Activity, Confidence, Since, SubagentBadge, signOf, Title } from "../parts/sessions";
 import { basename } from "../text/format";
-import { AGENTS, REASONS } from "../text/names";
+import { AGENTS } from "../text/names";
 import { titleOf } from "../text/title";
 import { visible } from "../text/visible";
 
@@ -44,7 +45,7 @@ export function SessionRow({ row }: { row: Row }) {
         <span class="cell-state">
           <span class="word">{WORDS[sign]}</span>
           <span class="sub">
-            {reason === null || reason === need?.need ? "" : REASONS[reason]}
+            {reason === null || reason === need?.need ? "" : REASONS[reason].title}
             {confidence !== "high" && <Confidence level={confidence} />}
           </span>
         </span>
