@@ -75,6 +75,9 @@ pub struct OpenCall {
     /// What its other programs may do.
     #[serde(default, skip_serializing_if = "LineKind::is_unknown")]
     pub(crate) line: LineKind,
+    /// The running command from which the call reads on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) continues: Option<u64>,
     /// Whether the agent may ask the user before it runs the call.
     pub may_ask: bool,
     /// When it was called.

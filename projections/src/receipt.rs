@@ -4,19 +4,24 @@
 //! how many edits came later. Evidence decides, in this order: what the program itself prints about its result, then the
 //! exit code, as far as it is the command's own (`line`). Without evidence the verdict is `unknown`, never `passed`.
 
+mod continuing;
 mod line;
 mod programs;
 mod ran;
 mod summary;
+mod tasks;
 
 use std::borrow::Cow;
 
 use events::{Check, CheckClass, CheckVerdict, EventId, Receipt, TestCounts, ToolCall, ToolKind, ToolOutcome};
 use serde::{Deserialize, Serialize};
 
-use crate::{failure::FinishedCall, shorten::one_line};
+use crate::{conversation::OpenCall, failure::FinishedCall, shorten::one_line};
 pub use ran::{ShellCommand, commands};
 use summary::TestSummary;
+
+pub(crate) use continuing::ContinuingCommands;
+pub(crate) use tasks::TaskList;
 
 pub use line::{ExitMeans, LineCommand, Surroundings, commands_of};
 pub use programs::{base, subcommands, without_wrappers};
@@ -218,7 +223,7 @@ fn prints_its_own(command: &str) -> bool {
 fn drops_lines(filter: &[String]) -> bool {
     let words = || filter.iter().skip(1).map(String::as_str);
     match filter.first().map_or("", |program| programs::base(program)) {
-        "cat" | "tail" | "tee" | "less" | "more" | "sort" | "cut" | "tr" | "nl" | "ts" => false,
+        "cat" | "tail" | "Select-Object" | "tee" | "less" | "more" | "sort" | "cut" | "tr" | "nl" | "ts" => false,
         // A pattern that matches the summary line of a failed run too.
         "grep" | "egrep" | "rg" => {
             let drops = |word: &str| {
@@ -237,12 +242,13 @@ fn drops_lines(filter: &[String]) -> bool {
     }
 }
 
-/// Records a call; `input` is its input.
-pub(crate) fn called(receipt: &mut Receipt, call: &ToolCall, input: Option<&str>) {
+/// Records a call; `input` is its input, and `tasks` is the list of the session.
+pub(crate) fn called(receipt: &mut Receipt, call: &ToolCall, input: Option<&str>, tasks: &mut TaskList) {
     if call.background && call.tool == ToolKind::Execute {
         receipt.background = receipt.background.saturating_add(1);
     }
-    if let Some(left) = input.and_then(|input| todo_left(&call.name, input)) {
+    let left = |input| todo_left(&call.name, input).or_else(|| tasks.called(call, input));
+    if let Some(left) = input.and_then(left) {
         receipt.todo_left = Some(left);
     }
 }
@@ -288,23 +294,17 @@ pub(crate) fn edited(receipt: &mut Receipt, files: &[String], outcome: ToolOutco
     }
 }
 
-/// Records a finished command, shown as `shown`, with the checks it ran.
-pub(crate) fn ran(
-    receipt: &mut Receipt,
-    call: &FinishedCall<'_>,
-    shown: Option<&str>,
-    running: &[RunningCheck],
-    kind: LineKind,
-    event: EventId,
-) {
+/// Records the result of a command, with the checks that it ran.
+pub(crate) fn ran(receipt: &mut Receipt, call: &FinishedCall<'_>, open: &OpenCall, event: EventId) {
+    let (running, kind) = (&open.checks[..], open.line);
     match call.outcome {
         ToolOutcome::Ok | ToolOutcome::Error => {}
         // It did not run, or not to its end.
         ToolOutcome::Denied | ToolOutcome::Cancelled | ToolOutcome::Blocked => return,
     }
     let text = call.text.unwrap_or_default();
-    // Claude Code refused the call itself: it did not run.
-    if text.starts_with("<tool_use_error>") {
+    // Claude Code refused the call itself, or the program has no such subcommand: no check ran.
+    if text.starts_with("<tool_use_error>") || text.contains("error: unrecognized subcommand '") {
         return;
     }
     let mut found = running.to_vec();
@@ -332,10 +332,10 @@ pub(crate) fn ran(
         // Of several builds, one may have printed the success.
         let is_of_class = |other: &&RunningCheck| other.class == check.class;
         let is_sure = check.class == CheckClass::Tests || running.iter().filter(is_of_class).count() == 1;
-        check.printed(text, tests, running.len() == 1).filter(|passed| !passed || is_sure)
+        check.printed(text, tests, exit, running.len() == 1).filter(|passed| !passed || is_sure)
     });
     let printed: Vec<Option<bool>> = printed.collect();
-    let command = shown.map(|shown| one_line(shown, COMMAND_CHARS)).unwrap_or_default();
+    let command = open.shown.as_deref().map(|shown| one_line(shown, COMMAND_CHARS)).unwrap_or_default();
     for (at, check) in running.iter().enumerate() {
         let of_chain = |other: usize| running[other].chain == check.chain;
         let later_ran = check.gates && (at + 1..running.len()).any(|other| of_chain(other) && printed[other].is_some());
@@ -363,24 +363,30 @@ pub(crate) fn ran(
         }
         let exit_code = call.exit_code.filter(|_| check.exit == ExitMeans::Own);
         let counts = tests.filter(|_| check.class == CheckClass::Tests);
-        put(receipt, check.class, &command, verdict, exit_code, counts.and_then(|summary| summary.counts), event);
+        let counts = counts.and_then(|summary| summary.counts);
+        let result = CheckResult { verdict, exit_code, counts, event, continues: open.continues.is_some() };
+        put(receipt, check.class, &command, result);
     }
 }
 
-fn put(
-    receipt: &mut Receipt,
-    class: CheckClass,
-    command: &str,
+/// The result of a run.
+struct CheckResult {
     verdict: CheckVerdict,
     exit_code: Option<i32>,
     counts: Option<TestCounts>,
     event: EventId,
-) {
+    /// Whether the beginning of this run was recorded already.
+    continues: bool,
+}
+
+fn put(receipt: &mut Receipt, class: CheckClass, command: &str, result: CheckResult) {
+    let CheckResult { verdict, exit_code, counts, event, continues } = result;
     let before = receipt.checks.iter().position(|check| check.class == class).map(|at| receipt.checks.remove(at));
     let other_passed = before.as_ref().is_some_and(|before| {
         let is_other = before.command.split_whitespace().next() != command.split_whitespace().next();
         before.other_passed || before.verdict == CheckVerdict::Passed && is_other
     });
+    let is_known = continues && before.as_ref().is_some_and(|before| before.command == command);
     let (tries, failures) = before.map_or((0, 0), |before| (before.tries, before.failures));
     let failures = match verdict {
         CheckVerdict::Passed => 0,
@@ -394,7 +400,7 @@ fn put(
         exit_code,
         counts,
         event,
-        tries: tries.saturating_add(1),
+        tries: tries.saturating_add(u32::from(!is_known)),
         failures,
         edits_after: 0,
         files_after: Vec::new(),
@@ -469,9 +475,16 @@ fn begins_with_one_of(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| first.contains(word))
 }
 
+impl ExitMeans {
+    /// Whether the exit code of a line shows that the command succeeded.
+    const fn shows_success(self, exit: LineExit) -> bool {
+        matches!((self, exit), (Self::Own | Self::SuccessOnly, LineExit::Zero))
+    }
+}
+
 impl RunningCheck {
     /// Whether the output says that it succeeded; `None` if it says nothing.
-    fn printed(&self, text: &str, tests: Option<TestSummary>, is_only: bool) -> Option<bool> {
+    fn printed(&self, text: &str, tests: Option<TestSummary>, exit: LineExit, is_only: bool) -> Option<bool> {
         match self.class {
             CheckClass::Tests => {
                 let summary = tests?;
@@ -484,7 +497,11 @@ impl RunningCheck {
                     Some(true)
                 }
             }
-            CheckClass::Commit | CheckClass::Push | CheckClass::Merge => summary::of_git(self.class, text, self.alone),
+            CheckClass::Commit | CheckClass::Push | CheckClass::Merge => {
+                // git exits with 0 only if it did it: another command printed the failure.
+                let printed = summary::of_git(self.class, text, self.alone);
+                printed.filter(|passed| *passed || !self.exit.shows_success(exit))
+            }
             CheckClass::Build | CheckClass::Types | CheckClass::Lint | CheckClass::Format => {
                 summary::of_checker(self.class, text, is_only).filter(|passed| !passed || !self.filtered)
             }
@@ -503,7 +520,7 @@ impl RunningCheck {
         let by_exit = match (self.exit, exit) {
             // `cd` failed before it.
             (ExitMeans::Own | ExitMeans::FailureOnly, LineExit::NotZero) if begins_with_one_of(text, &["cd: "]) => None,
-            (ExitMeans::Own | ExitMeans::SuccessOnly, LineExit::Zero) => Some(true),
+            (means, exit) if means.shows_success(exit) => Some(true),
             (ExitMeans::Own | ExitMeans::FailureOnly, LineExit::NotZero) => Some(false),
             _ if later_ran => Some(true),
             (ExitMeans::Own | ExitMeans::SuccessOnly | ExitMeans::FailureOnly | ExitMeans::Nothing, _) => None,

@@ -25,7 +25,7 @@ use crate::{
     Account, Approval, OpenTurn, Session, SessionHealth, SessionStatus, Summary, Turn, Usage,
     claims::CheckHistory,
     conversation::Conversation,
-    receipt::{self, LineKind},
+    receipt::{self, ContinuingCommands, LineKind, TaskList},
     rules::StatusRules,
     status::{self, Process, StandingClaim, StatusInputs},
     summary,
@@ -121,6 +121,12 @@ pub struct SessionState {
     /// Prompts that capture typed for rules and that the agent has not recorded yet, oldest first.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     typed: VecDeque<typed::TypedPrompt>,
+    /// The commands whose end is still to come.
+    #[serde(default, skip_serializing_if = "ContinuingCommands::is_empty")]
+    continuing: ContinuingCommands,
+    /// The agent's to-do list.
+    #[serde(default, skip_serializing_if = "TaskList::is_empty")]
+    tasks: TaskList,
     /// The checks of the finished turns.
     #[serde(default, skip_serializing_if = "CheckHistory::is_empty")]
     checks: CheckHistory,
@@ -243,6 +249,8 @@ impl SessionState {
             turn_message: None,
             last_message: None,
             typed: VecDeque::new(),
+            continuing: ContinuingCommands::default(),
+            tasks: TaskList::default(),
             checks: CheckHistory::default(),
             recent: VecDeque::new(),
             counted: VecDeque::new(),

@@ -46,6 +46,9 @@ pub fn without_wrappers<W: AsRef<str>>(words: &[W]) -> &[W] {
             }
             // The first word is the duration.
             ("timeout" | "gtimeout", _) => past_options(rest, 1, &["-k", "-s", "--signal", "--kill-after"]) + 1,
+            // It shortens the output of the command behind it.
+            ("rtk", "test" | "lint" | "err" | "proxy") if rest.len() > 2 => 2,
+            ("rtk", _) => past_options(rest, 1, &[]),
             ("npx" | "bunx" | "uvx" | "unbuffer" | "corepack", _) => past_options(rest, 1, &["-p", "--package"]),
             ("pnpm" | "yarn" | "npm" | "bun" | "mise" | "pipx", "exec" | "dlx" | "x") => {
                 past_options(rest, 2, &["-p", "--package"])
@@ -218,7 +221,7 @@ fn class_by_name<W: AsRef<str>>(
         ("go", "vet") => Lint,
         ("go", "fmt") => Format,
         ("go", "get" | "install") => Install,
-        ("go", "mod") if matches!(next, "download" | "tidy") => Install,
+        ("go", "mod") if matches!(next, "download" | "tidy") && !has("-diff") => Install,
 
         ("npm" | "pnpm" | "yarn" | "bun" | "deno" | "ni" | "nr" | "lerna" | "turbo" | "nx" | "rush", _) => {
             return package_manager(base(program), sub, next);
@@ -234,6 +237,11 @@ fn class_by_name<W: AsRef<str>>(
         ) => Tests,
         ("playwright" | "wtr" | "web-test-runner" | "ng", "test") => Tests,
         ("node", _) if has("--test") => Tests,
+        ("node", _) if has("--run") => {
+            let task = words.iter().skip_while(|word| word.as_ref() != "--run").nth(1);
+            return package_manager("npm", "run", task.map_or("", AsRef::as_ref));
+        }
+        ("mise", "run" | "r") => return package_manager("npm", "run", next),
         ("mix", "test" | "test.watch" | "coveralls") => Tests,
         ("mix", "compile" | "release") => Build,
         ("mix", "format") => Format,
@@ -538,6 +546,7 @@ fn is_task_runner(program: &str) -> bool {
             | "mvn"
             | "nx"
             | "turbo"
+            | "mise"
     )
 }
 

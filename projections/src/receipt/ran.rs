@@ -70,9 +70,10 @@ impl ShellCommand {
             | CheckClass::Deploy
             | CheckClass::Install => None,
         });
-        let by_exit = matches!((self.exit, exit), (ExitMeans::Own | ExitMeans::SuccessOnly, LineExit::Zero));
+        let by_exit = self.exit.shows_success(exit);
         match printed {
-            Some(false) => false,
+            // git exits with 0 only if it did it: another command printed the failure.
+            Some(false) => by_exit,
             // In a line that failed, another command may have printed the success.
             Some(true) => by_exit || exit != LineExit::NotZero,
             None => by_exit,

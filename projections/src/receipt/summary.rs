@@ -569,10 +569,15 @@ const CHECKER_LINES: &[(CheckClass, bool, &str)] = {
         (Types, true, "0 errors, 0 warnings"),
         (Types, true, "done (passed successfully)"),
         (Types, false, "done (warnings were emitted)"),
-        // ruff, credo, RuboCop, golangci-lint, ESLint
+        // ruff, credo, RuboCop, golangci-lint, ESLint, oxlint, Biome
         (Lint, true, "all checks passed!"),
         (Lint, true, "found no issues"),
         (Lint, true, "no offenses detected"),
+        (Lint, true, "found 0 warnings and 0 errors"),
+        (Lint, true, "no fixes applied."),
+        (Lint, true, "summary: 0 issues in 0 files"),
+        (Lint, true, "summary: 0 error(s)"),
+        (Lint, true, ". fixed "),
         (Lint, false, "✖ "),
         // Prettier, Black, ruff
         (Format, true, "all matched files use prettier code style"),
@@ -595,6 +600,14 @@ pub(super) fn of_checker(class: CheckClass, text: &str, is_only: bool) -> Option
             && is_left
             && line.starts_with("found ")
             && numbers(&line).any(|(number, word)| number > 0 && matches!(word, "error" | "errors"));
+        // golangci-lint: `0 issues.`, `3 issues:`
+        let of_issues = match line.strip_suffix(['.', ':']).and_then(|line| line.strip_suffix(" issues")) {
+            Some(rest) if class == CheckClass::Lint => {
+                // A task runner puts its name first: `[lint:go] 0 issues.`
+                rest.rsplit(' ').next().and_then(|count| count.parse::<u32>().ok()).map(|count| count == 0)
+            }
+            Some(_) | None => None,
+        };
         // cargo prints the same for each of its commands.
         let of_cargo = match class {
             CheckClass::Build | CheckClass::Types | CheckClass::Lint if is_only => {
@@ -617,7 +630,7 @@ pub(super) fn of_checker(class: CheckClass, text: &str, is_only: bool) -> Option
             *of == class && line.contains(sign) && (*passed || is_left)
         };
         let of_line = CHECKER_LINES.iter().find(is_of_class);
-        match of_line.map(|(_, passed, _)| *passed).or(of_cargo).or(finds.then_some(false)) {
+        match of_line.map(|(_, passed, _)| *passed).or(of_cargo).or(of_issues).or(finds.then_some(false)) {
             Some(false) => return Some(false),
             Some(true) => verdict = Some(true),
             None => {}
@@ -638,11 +651,12 @@ pub(super) fn of_git(class: CheckClass, text: &str, alone: bool) -> Option<bool>
         let is_error = ["fatal:", "error:", "ERROR:"].iter().any(|sign| line.starts_with(sign));
         let fails = match class {
             CheckClass::Commit => {
-                line.starts_with("nothing to commit")
-                    || line.starts_with("no changes added to commit")
-                    || line.starts_with("nothing added to commit")
-                    || line.contains("hook exited with")
-                    || line.starts_with("Aborting commit")
+                // After the line of a commit, a `git status` printed it.
+                let nothing = verdict != Some(true)
+                    && ["nothing to commit", "no changes added to commit", "nothing added to commit"]
+                        .iter()
+                        .any(|sign| line.starts_with(sign));
+                nothing || line.contains("hook exited with") || line.starts_with("Aborting commit")
             }
             CheckClass::Push => line.starts_with("! [") || line.contains("failed to push"),
             CheckClass::Merge => line.starts_with("CONFLICT (") || line.starts_with("Automatic merge failed"),

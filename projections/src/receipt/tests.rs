@@ -11,7 +11,24 @@ fn receipt_of(command: &str, outcome: ToolOutcome, exit_code: Option<i32>, outpu
 
 fn run(receipt: &mut Receipt, event: u128, command: &str, outcome: ToolOutcome, exit_code: Option<i32>, output: &str) {
     let call = FinishedCall { tool: ToolKind::Execute, title: Some(command), exit_code, outcome, text: Some(output) };
-    ran(receipt, &call, Some(command), &checks_of(command), LineKind::of(command), EventId::from_bits(event));
+    ran(receipt, &call, &open(command), EventId::from_bits(event));
+}
+
+/// The open call of a command.
+fn open(command: &str) -> OpenCall {
+    OpenCall {
+        call_id: "call".into(),
+        name: "Bash".into(),
+        tool: ToolKind::Execute,
+        title: Some(command.into()),
+        shown: Some(command.into()),
+        files: Vec::new(),
+        checks: checks_of(command),
+        line: LineKind::of(command),
+        continues: None,
+        may_ask: false,
+        at: events::Timestamp::default(),
+    }
 }
 
 /// The verdicts of a command: `tests passed 3/0, commit failed`.
@@ -55,6 +72,11 @@ fn commands_are_classified_by_their_program_and_not_by_words_in_them() {
         ("bash -lc 'cd x && make test'", Tests),
         ("node_modules/.bin/jest --ci", Tests),
         ("node --test test/", Tests),
+        ("mise run test:ci -- -run TestX -v 2>&1 | tail -3", Tests),
+        ("mise run lint", Lint),
+        ("env PATH=/x/bin:/bin node --run format:check", Format),
+        ("node --run typecheck", Types),
+        ("rtk cargo test", Tests),
         ("mix test", Tests),
         ("./scripts/run_tests.sh", Tests),
         ("sh test.sh", Tests),
@@ -373,6 +395,16 @@ fn git_is_judged_by_its_own_lines() {
     for (command, exit, output, expected) in [
         ("git commit -m x 2>&1 | tail -3", Some(0), committed, "commit passed"),
         ("git add -A && git commit -m x", Some(0), committed, "commit passed"),
+        (
+            "git commit -m x && git status",
+            Some(0),
+            "[main 8cc42b0] Fix it\n 1 file changed\nOn branch main\nnothing added to commit but untracked files present",
+            "commit passed",
+        ),
+        ("git commit -qm x && git status", Some(0), "nothing to commit, working tree clean", "commit passed"),
+        ("git commit -qm x; git status", Some(0), "nothing to commit, working tree clean", "commit failed"),
+        ("rtk git add a && rtk git commit -m x", Some(0), "ok ✓ 1 file changed\nok ✓", "commit passed"),
+        ("rtk bun test", Some(2), "error: unrecognized subcommand 'bun'", ""),
         ("git commit -m x | cat", Some(0), "nothing to commit, working tree clean", "commit failed"),
         ("git commit -m x || true", Some(0), "husky - pre-commit hook exited with code 1 (error)", "commit failed"),
         ("git commit -qm x", Some(0), "", "commit passed"),
@@ -495,6 +527,21 @@ fn a_linter_that_fixed_everything_or_only_warns_passed() {
 }
 
 #[test]
+fn a_linter_behind_a_filter_is_judged_by_its_summary() {
+    for (command, output, expected) in [
+        ("mise run lint 2>&1 | tail -5", "[lint:go] 0 issues.\n[lint:go] Finished in 3.19s", "lint passed"),
+        ("mise run lint 2>&1 | tail -5", "[lint:go] 2 issues:\n* goconst: 2", "lint failed"),
+        ("golangci-lint run ./... | tail -3", "0 issues.", "lint passed"),
+        ("bun run lint | tail -2", "Checked 290 files in 140ms. No fixes applied.", "lint passed"),
+        ("bun run lint | tail -2", "Checked 9 files in 1ms. No fixes applied.\nFound 1 error.", "lint failed"),
+        ("npx oxlint | cat", "Found 0 warnings and 0 errors.\nFinished in 9ms on 3 files", "lint passed"),
+        ("npx oxlint | cat", "Found 3 warnings and 1 error.\nFinished in 9ms on 3 files", "lint failed"),
+    ] {
+        assert_eq!(verdicts(command, Some(0), output), expected, "{command}: {output}");
+    }
+}
+
+#[test]
 fn tests_that_a_build_or_a_hook_of_git_runs_are_counted() {
     let maven = "Tests run: 31, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS";
     let receipt = receipt_of("mvn clean install", ToolOutcome::Ok, Some(0), maven);
@@ -539,15 +586,74 @@ fn background_commands_and_open_items_of_the_to_do_list_are_counted() {
         background,
         ..ToolCall::default()
     };
-    called(&mut receipt, &call("Bash", true), Some("{}"));
+    let mut tasks = TaskList::default();
+    called(&mut receipt, &call("Bash", true), Some("{}"), &mut tasks);
     let todos = r#"{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress"},{"content":"c","status":"pending"}]}"#;
-    called(&mut receipt, &call("TodoWrite", false), Some(todos));
+    called(&mut receipt, &call("TodoWrite", false), Some(todos), &mut tasks);
     assert_eq!((receipt.background, receipt.todo_left), (1, Some(2)));
     let plan = r#"{"plan":[{"step":"a","status":"completed"}]}"#;
-    called(&mut receipt, &call("update_plan", false), Some(plan));
+    called(&mut receipt, &call("update_plan", false), Some(plan), &mut tasks);
     assert_eq!(receipt.todo_left, Some(0));
-    called(&mut receipt, &call("TodoWrite", false), Some("not JSON"));
+    called(&mut receipt, &call("TodoWrite", false), Some("not JSON"), &mut tasks);
     assert_eq!(receipt.todo_left, Some(0));
+}
+
+#[test]
+fn a_to_do_list_that_is_changed_task_by_task_is_counted_over_turns() {
+    let mut tasks = TaskList::default();
+    let mut left = |name: &str, input: &str| {
+        let mut receipt = Receipt::default();
+        let call = ToolCall { name: name.into(), tool: ToolKind::Other, ..ToolCall::default() };
+        called(&mut receipt, &call, Some(input), &mut tasks);
+        receipt.todo_left
+    };
+    assert_eq!(left("TaskUpdate", r#"{"taskId":"9","status":"completed"}"#), None, "of a list that was not seen");
+    assert_eq!(left("TaskCreate", r#"{"subject":"a"}"#), Some(0), "the unseen task was closed");
+    assert_eq!(left("TaskCreate", r#"{"subject":"b"}"#), Some(1));
+    assert_eq!(left("TaskCreate", r#"{"subject":"c"}"#), Some(2));
+    assert_eq!(left("TaskUpdate", r#"{"taskId":"1","status":"in_progress"}"#), Some(2));
+    assert_eq!(left("TaskUpdate", r#"{"taskId":"1","status":"completed"}"#), Some(1));
+    assert_eq!(left("TaskUpdate", r#"{"taskId":"1","status":"completed"}"#), Some(1));
+    assert_eq!(left("TaskUpdate", r#"{"taskId":"2","subject":"new words"}"#), None);
+    assert_eq!(left("TaskUpdate", r#"{"taskId":"1","status":"pending"}"#), Some(2));
+    assert_eq!(left("TaskUpdate", r#"{"taskId":"2","status":"deleted"}"#), Some(1));
+}
+
+/// Codex 0.130 to 0.171.
+#[test]
+fn a_command_that_still_runs_is_judged_when_its_output_is_read_to_the_end() {
+    let (mut receipt, mut continuing) = (Receipt::default(), ContinuingCommands::default());
+    let mut returns = |open: &OpenCall, outcome, exit_code, text: &str| {
+        let call = FinishedCall {
+            tool: ToolKind::Execute,
+            title: open.title.as_deref(),
+            exit_code,
+            outcome,
+            text: Some(text),
+        };
+        if !(continuing.returned(open, 3, text) && open.continues.is_some()) {
+            ran(&mut receipt, &call, open, EventId::from_bits(1));
+        }
+        (continuing.clone(), receipt.check(CheckClass::Commit).map(|check| (check.verdict, check.tries)))
+    };
+    let running = "Chunk ID: 28b923\nWall time: 1.0 seconds\nProcess running with session ID 16166\nOutput:\n";
+    let first = open("git add a && git commit -m x");
+    let (known, shown) = returns(&first, ToolOutcome::Ok, None, running);
+    assert_eq!(shown, Some((CheckVerdict::Unknown, 1)));
+    let reads = |session: u64, turn: u32| {
+        let call = ToolCall { name: "write_stdin".into(), tool: ToolKind::Execute, ..ToolCall::default() };
+        let mut reads = open("[]");
+        known.called(&call, Some(&format!(r#"{{"session_id":{session},"chars":""}}"#)), turn, &mut reads);
+        reads
+    };
+    assert_eq!(reads(5, 3).continues, None, "another command");
+    assert_eq!((reads(16166, 4).continues, reads(16166, 4).checks.len()), (Some(16166), 0), "of an earlier turn");
+    let (_, shown) = returns(&reads(16166, 3), ToolOutcome::Ok, None, running);
+    assert_eq!(shown, Some((CheckVerdict::Unknown, 1)), "it still runs");
+    let ended = "Chunk ID: 1\nWall time: 1.0 seconds\nProcess exited with code 0\nOutput:\n[main 8cc42b0] x\n";
+    let (left, shown) = returns(&reads(16166, 3), ToolOutcome::Ok, Some(0), ended);
+    assert_eq!(shown, Some((CheckVerdict::Passed, 1)));
+    assert!(left.is_empty());
 }
 
 #[test]

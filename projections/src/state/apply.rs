@@ -88,14 +88,14 @@ impl SessionState {
                     turn.tool_calls += 1;
                     turn.test_fix_loops = turn.test_fix_loops.map(|loops| loops + u32::from(closes_loop));
                     turn.work.called(call, shown.as_ref(), !checks.is_empty());
-                    receipt::called(&mut turn.receipt, call, event.text.as_deref());
+                    receipt::called(&mut turn.receipt, call, event.text.as_deref(), &mut self.tasks);
                 }
                 if let (ToolKind::Execute | ToolKind::Edit, Some(what)) = (call.tool, &shown) {
                     let verb = if call.tool == ToolKind::Edit { "Edit" } else { "Run" };
                     self.entitle(TitleSource::Activity, || verbatim_line(&format!("{verb} {}", what.as_str()), 80));
                 }
                 if !call.background {
-                    self.conversation.called(OpenCall {
+                    let mut open = OpenCall {
                         call_id: call.call_id.clone(),
                         name: call.name.clone(),
                         tool: call.tool,
@@ -104,9 +104,13 @@ impl SessionState {
                         files: call.files.clone(),
                         checks,
                         line,
+                        continues: None,
                         may_ask: call.may_ask,
                         at,
-                    });
+                    };
+                    let turn = self.turn.as_ref().map_or(0, |turn| turn.number);
+                    self.continuing.called(call, event.text.as_deref(), turn, &mut open);
+                    self.conversation.called(open);
                 }
             }
             Payload::ToolResult(result) => {
@@ -133,8 +137,11 @@ impl SessionState {
                             receipt::edited(&mut turn.receipt, &of_project, result.outcome);
                         }
                         if let Some(call) = call.as_ref().filter(|call| call.tool == ToolKind::Execute) {
-                            let shown = call.shown.as_deref();
-                            receipt::ran(&mut turn.receipt, &finished, shown, &call.checks, call.line, event.id);
+                            let still_runs =
+                                self.continuing.returned(call, turn.number, finished.text.unwrap_or_default());
+                            if !(still_runs && call.continues.is_some()) {
+                                receipt::ran(&mut turn.receipt, &finished, call, event.id);
+                            }
                         }
                         let ran = matches!(result.outcome, events::ToolOutcome::Ok | events::ToolOutcome::Error);
                         if let Some(call) = call.as_ref().filter(|_| ran) {
