@@ -67,7 +67,12 @@ pub fn compared(machine: &Machine, set: &Path, files: Option<&Path>) -> Figures 
         if !copied.contains(&row.file)
             && let Some(path) = found(&row.file, files)
         {
-            fs::copy(&path, place(machine, row)).unwrap();
+            // A published transcript may end without a newline, as if its last line were not complete.
+            let mut text = fs::read(&path).unwrap();
+            if text.last() != Some(&b'\n') {
+                text.push(b'\n');
+            }
+            fs::write(place(machine, row), text).unwrap();
             copied.insert(row.file.clone());
         }
     }
@@ -132,7 +137,10 @@ impl Compared {
         let starts: Vec<Option<usize>> = labels
             .iter()
             .map(|label| {
-                let at = (from..turns.len()).find(|at| begins(&turns[*at], label))?;
+                // A prompt may be sent again after an interrupt; a labelled turn has calls.
+                let mut alike = (from..turns.len()).filter(|at| begins(&turns[*at], label));
+                let has_calls = |at: &usize| !turns[*at]["work"].is_null();
+                let at = alike.clone().find(has_calls).or_else(|| alike.next())?;
                 from = at + 1;
                 Some(at)
             })
