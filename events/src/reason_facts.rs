@@ -130,7 +130,7 @@ impl Reason {
                 uses: &[ReasonUse {
                     state: State::Running,
                     meaning: "the context is being compacted",
-                    evidence: "Codex: a turn without a prompt",
+                    evidence: "Codex: a turn without a prompt; our own agent",
                 }],
                 is_progress: false,
                 is_implied: false,

@@ -12,8 +12,7 @@ use crate::runs::Input;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionInputRequest {
-    /// The action. capture's own agent supports all actions except `compact`, agents in `capture run` only `prompt` and
-    /// `abort`.
+    /// The action. capture's own agent supports all actions, agents in `capture run` only `prompt` and `abort`.
     #[serde(rename = "do", default, skip_serializing_if = "Option::is_none")]
     pub action: Option<SessionAction>,
     /// The text of `prompt`, `steer` and `follow_up`. Without `do`, the text is typed once the run is at a prompt: a
@@ -60,7 +59,7 @@ pub enum SessionAction {
     Pause,
     /// Continue after a pause.
     Resume,
-    /// Compact the context; not available yet.
+    /// Replace the beginning of the conversation by a summary, at the next boundary between tools and requests.
     Compact,
     /// Use another model, from the next request on.
     SetModel,

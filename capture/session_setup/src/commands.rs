@@ -125,7 +125,7 @@ impl CommandedSession {
             SessionCommand::Abort => (None, EngineInput::Abort),
             SessionCommand::Pause => (None, EngineInput::Pause),
             SessionCommand::Resume => (None, EngineInput::Resume),
-            SessionCommand::Compact => (None, EngineInput::Compact),
+            SessionCommand::Compact => (None, EngineInput::Compact { focus: None }),
             SessionCommand::SetModel { model } => (None, (self.choose_model)(&model)?),
             SessionCommand::Limit { limits } => {
                 (None, EngineInput::SetLimits { limits: spend_limits(limits)?, by: who })

@@ -232,6 +232,7 @@ impl SessionOpener {
         TurnSettings {
             rounds: self.options.max_answers.unwrap_or(default.rounds),
             retries: self.options.settings.retries,
+            compacts: self.options.settings.compact,
         }
     }
 

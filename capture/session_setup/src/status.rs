@@ -283,6 +283,9 @@ impl SessionStatus {
             }
             RuntimeFrame::DiskTrouble { error: None }
             | RuntimeFrame::ContextFills { .. }
+            | RuntimeFrame::CompactionStarted { .. }
+            | RuntimeFrame::Compacted { .. }
+            | RuntimeFrame::CompactionFailed { .. }
             | RuntimeFrame::Block(_)
             | RuntimeFrame::Thinking(_)
             | RuntimeFrame::CallOpened { .. }
@@ -303,6 +306,7 @@ impl SessionStatus {
             EngineActivity::Waiting => works(Reason::Thinking, "a request was sent"),
             EngineActivity::Streaming => works(Reason::Streaming, "an answer is coming"),
             EngineActivity::Deciding | EngineActivity::Running => works(Reason::Tool, "tools are running"),
+            EngineActivity::Compacting => works(Reason::Compacting, "the conversation is being summarized"),
             EngineActivity::Retrying { .. } => works(Reason::Retrying, "a request failed and will be repeated"),
             EngineActivity::Slowed { .. } => {
                 works(Reason::Tool, "the next request is delayed, because the calls keep returning the same result")

@@ -6,6 +6,7 @@ use session_tree::{FailureKind, Json, NewEntry, Object};
 
 use crate::{
     cache::{self, RequestDigest},
+    compaction::CompactionCut,
     effect::{Effect, RequestPlan, RuntimeFrame},
     entries::{AnswerOrigin, EndedRequest, OWN_KEY, RequestRecord, RuntimeEntry, SentRequest, to_json},
     ids::{RequestNumber, call_key, other_id},
@@ -23,11 +24,12 @@ impl EngineStep<'_> {
         let request = RequestNumber(self.state.live.requests);
         self.state.live.activity = Activity::Preparing { request, retries };
         let (model, long_system_cache) = (self.state.live.model.clone(), self.state.live.long_system_cache);
-        self.out.push(Effect::Prepare(RequestPlan { request, model, long_system_cache }));
+        let purpose = self.purpose();
+        self.out.push(Effect::Prepare(RequestPlan { request, model, long_system_cache, purpose }));
     }
 
     /// Records the request that is about to be sent.
-    pub(crate) fn prepared(&mut self, request: RequestNumber, digest: &RequestDigest) {
+    pub(crate) fn prepared(&mut self, request: RequestNumber, digest: &RequestDigest, cut: Option<Box<CompactionCut>>) {
         let Activity::Preparing { request: expected, retries } = self.state.live.activity else { return };
         if request != expected {
             return;
@@ -36,6 +38,10 @@ impl EngineStep<'_> {
         let key = format!("{}/{}", live.model.provider, live.model.id);
         let history = &self.state.recorded.cache;
         let forecast = cache::forecast(history, &live.model.cache, &key, digest, &live.chain, self.time.wall_ms);
+        if self.state.live.compaction.is_some() && !self.take_cut(cut, &forecast.prediction) {
+            return;
+        }
+        let live = &self.state.live;
         let sent = SentRequest {
             n: request,
             retries,
@@ -45,6 +51,7 @@ impl EngineStep<'_> {
             blocks: digest.blocks.len(),
             chain: digest.points(),
             predicted: forecast.prediction,
+            is_summary: live.compaction.is_some(),
         };
         self.state.live.activity = Activity::Sending(Box::new(AnswerInProgress {
             request,
@@ -97,12 +104,18 @@ impl EngineStep<'_> {
             | Activity::Paused { .. } => return,
         };
         let waited_ms = now_ms.saturating_sub(answer.sent_ms);
+        let is_summary = self.state.live.compaction.is_some();
         match event {
             AnswerEvent::Began { model } => answer.model = Some(model),
             AnswerEvent::Text(text) => {
                 answer.first_ms.get_or_insert(waited_ms);
                 answer.text.push_str(&text);
-                self.out.push(Effect::Tell(RuntimeFrame::Text(text)));
+                if !is_summary {
+                    self.out.push(Effect::Tell(RuntimeFrame::Text(text)));
+                }
+            }
+            AnswerEvent::Thinking(_) | AnswerEvent::CallOpened { .. } if is_summary => {
+                answer.first_ms.get_or_insert(waited_ms);
             }
             AnswerEvent::Thinking(text) => {
                 answer.first_ms.get_or_insert(waited_ms);
@@ -119,7 +132,9 @@ impl EngineStep<'_> {
                 }
                 tell_apart(&mut block, &answer.content, &self.state.recorded.call_keys, answer.request);
                 answer.content.push(Json::Object(block.clone()));
-                self.out.push(Effect::Tell(RuntimeFrame::Block(block)));
+                if !is_summary {
+                    self.out.push(Effect::Tell(RuntimeFrame::Block(block)));
+                }
             }
             AnswerEvent::Usage(usage) => answer.usage = Some(usage),
             AnswerEvent::Ended(end) => self.answer_ended(end),
@@ -135,6 +150,9 @@ impl EngineStep<'_> {
 
     fn answer_ended(&mut self, end: AnswerEnd) {
         let Some(mut answer) = self.take_answer() else { return };
+        if self.state.live.compaction.is_some() {
+            return self.summary_ended(answer, end);
+        }
         if end == AnswerEnd::Refused {
             let message = FailureKind::Refused.in_words();
             self.append_broken(answer, "error", message, Some(FailureKind::Refused));
@@ -157,6 +175,10 @@ impl EngineStep<'_> {
     fn answer_failed(&mut self, failure: AnswerFailure) {
         let Some(answer) = self.take_answer() else { return };
         let (request, retries) = (answer.request, answer.retries);
+        if self.state.live.compaction.is_some() {
+            self.append_ended(&answer, Some(failure.kind), Some(&failure.message));
+            return self.after_failure(request, retries, failure);
+        }
         self.append_broken(answer, "error", &failure.message, Some(failure.kind));
         self.after_failure(request, retries, failure);
     }
@@ -177,6 +199,10 @@ impl EngineStep<'_> {
                 let is_quota = matches!(failure.kind, FailureKind::Quota | FailureKind::Rate);
                 let why = if is_quota { PauseReason::Quota } else { PauseReason::Unavailable };
                 self.state.live.activity = self.paused(why, Some(until_ms), None);
+            }
+            RetryDecision::GiveUp if self.state.live.compaction.is_some() => self.summary_failed(failure),
+            RetryDecision::GiveUp if failure.kind == FailureKind::TooLong && self.may_compact() => {
+                self.compact_too_long(failure.message);
             }
             RetryDecision::GiveUp => {
                 let outcome =
@@ -218,6 +244,10 @@ impl EngineStep<'_> {
         error: &str,
         failure: Option<FailureKind>,
     ) {
+        if self.state.live.compaction.is_some() {
+            // Nobody reads half a summary.
+            return self.append_ended(&answer, failure, Some(error));
+        }
         let mut content = std::mem::take(&mut answer.content);
         content.retain(|block| !is_call(block));
         if !answer.text.is_empty() {
@@ -247,7 +277,12 @@ impl EngineStep<'_> {
             .with(OWN_KEY, to_json(&AnswerOrigin { request: answer.request }))
     }
 
-    fn append_ended(&mut self, answer: &AnswerInProgress, failure: Option<FailureKind>, error: Option<&str>) {
+    pub(crate) fn append_ended(
+        &mut self,
+        answer: &AnswerInProgress,
+        failure: Option<FailureKind>,
+        error: Option<&str>,
+    ) {
         let cause = answer.usage.filter(|_| failure.is_none()).and_then(|usage| answer.forecast.cause(&usage));
         let ended = EndedRequest {
             n: answer.request,
@@ -269,7 +304,7 @@ impl EngineStep<'_> {
     }
 }
 
-fn is_call(block: &Json) -> bool {
+pub(crate) fn is_call(block: &Json) -> bool {
     block.as_object().is_some_and(|block| block.text("type") == Some("toolCall"))
 }
 

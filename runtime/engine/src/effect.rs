@@ -65,6 +65,41 @@ pub struct RequestPlan {
     pub model: ModelChoice,
     /// Whether to cache the end of the system prompt for an hour.
     pub long_system_cache: bool,
+    /// What it is for.
+    pub purpose: RequestPurpose,
+}
+
+/// What a request is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum RequestPurpose {
+    /// The next answer of a turn.
+    #[default]
+    Turn,
+    /// A summary of the conversation. `Prepared` brings the [cut](crate::compaction::cut).
+    Compaction(SummaryRequest),
+}
+
+/// How a summary is requested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SummaryRequest {
+    /// Where the model reads the conversation.
+    pub form: SummaryForm,
+    /// What the summary should contain, in the user's words.
+    pub focus: Option<String>,
+    /// Whether the model already answered with something else.
+    pub again: bool,
+    /// The approximate number of tokens at the end of the conversation that will be kept.
+    pub kept_tokens: u64,
+}
+
+/// Where the model that writes a summary reads the conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SummaryForm {
+    /// In the conversation itself, after which the order is sent: the provider has cached it.
+    #[default]
+    Live,
+    /// In one text with shortened results, without tools: it is smaller, and nothing is cached.
+    Flattened,
 }
 
 /// A call to inspect or to run.
@@ -105,6 +140,8 @@ pub enum EngineActivity {
     Deciding,
     /// Tools are running.
     Running,
+    /// The model writes the summary that will replace the beginning of the conversation.
+    Compacting,
     /// A request failed and will be repeated.
     Retrying {
         /// The time of the retry, on the monotonic clock.
@@ -123,6 +160,30 @@ pub enum EngineActivity {
     },
     /// The turn is paused.
     Paused(PauseReason),
+}
+
+/// Why the conversation is compacted. The names are pi's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionReason {
+    /// It was requested.
+    Manual,
+    /// The context is almost full.
+    Threshold,
+    /// The provider refused a request because the conversation no longer fits.
+    Overflow,
+}
+
+impl CompactionReason {
+    /// The name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Threshold => "threshold",
+            Self::Overflow => "overflow",
+        }
+    }
 }
 
 /// What happened to a queued message.
@@ -214,6 +275,27 @@ pub enum RuntimeFrame {
         tokens: u64,
         /// The size of the model's window, in tokens.
         window: u64,
+    },
+    /// A summary is requested that will replace the beginning of the conversation.
+    CompactionStarted {
+        /// Why.
+        reason: CompactionReason,
+    },
+    /// The beginning of the conversation was replaced by a summary.
+    Compacted {
+        /// Why.
+        reason: CompactionReason,
+        /// The estimated number of tokens in the context before.
+        tokens_before: u64,
+        /// The estimated number of tokens in the summary.
+        summary_tokens: u64,
+    },
+    /// The conversation was not compacted. Nothing changed.
+    CompactionFailed {
+        /// Why it was begun.
+        reason: CompactionReason,
+        /// Why it failed.
+        error: String,
     },
     /// What happened to a message.
     Message {

@@ -158,6 +158,9 @@ pub struct SentRequest {
     pub chain: Vec<ChainPoint>,
     /// The predicted use of the cache.
     pub predicted: CachePrediction,
+    /// Whether it requests a summary for a compaction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_summary: bool,
 }
 
 /// The end of a request.

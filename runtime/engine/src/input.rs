@@ -7,6 +7,7 @@ use session_tree::{Entry, FailureKind, Json, MessageUsage, Object};
 
 use crate::{
     cache::{CacheRules, RequestDigest},
+    compaction::CompactionCut,
     context::SessionFacts,
     ids::{CallId, RequestNumber, Ticket},
     state::TurnSettings,
@@ -77,8 +78,11 @@ pub enum EngineInput {
     SetTurns(TurnSettings),
     /// Changes the name of the session; an empty name removes it.
     SetName(String),
-    /// Requests a compaction. Not implemented yet; refused.
-    Compact,
+    /// Replaces the beginning of the conversation by a summary, at the next boundary between tools and requests.
+    Compact {
+        /// What the summary should contain, in the user's words.
+        focus: Option<String>,
+    },
     /// Reverts files and conversation by one task. Not implemented yet; refused.
     Undo,
     /// Repeats an undone task. Not implemented yet; refused.
@@ -105,6 +109,8 @@ pub enum EngineInput {
         request: RequestNumber,
         /// The digests of its blocks.
         digest: RequestDigest,
+        /// For a summary, what the compaction will keep; `None` if there is nothing to compact.
+        cut: Option<Box<CompactionCut>>,
     },
     /// An event of an answer.
     Streamed {

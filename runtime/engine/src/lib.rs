@@ -18,6 +18,7 @@ mod budget;
 
 pub mod cache;
 mod calls;
+pub mod compaction;
 mod context;
 mod effect;
 pub mod entries;
@@ -30,12 +31,16 @@ mod queue;
 mod recorded;
 mod retry;
 mod state;
+mod summarizing;
 mod turn;
 pub mod window;
 pub mod wire;
 
 pub use context::{InstructionFile, InstructionOrigin, SessionFacts};
-pub use effect::{Append, AskedPermission, CallRun, Effect, EngineActivity, QueueOutcome, RequestPlan, RuntimeFrame};
+pub use effect::{
+    Append, AskedPermission, CallRun, CompactionReason, Effect, EngineActivity, QueueOutcome, RequestPlan,
+    RequestPurpose, RuntimeFrame, SummaryForm, SummaryRequest,
+};
 pub use ids::{CallId, RequestNumber, Ticket};
 pub use input::{
     AnswerEnd, AnswerEvent, AnswerFailure, AnswerUsage, CallClass, CallDecision, CallFacts, CallOutput, CallVerdict,

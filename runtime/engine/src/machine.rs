@@ -63,13 +63,13 @@ impl EngineStep<'_> {
             EngineInput::SetLimits { limits, by } => self.set_limits(limits, by),
             EngineInput::SetTurns(turns) => self.state.setup.turns = turns,
             EngineInput::SetName(name) => self.append(NewEntry::SessionInfo { name }, false, Then::Nothing),
-            EngineInput::Compact => self.refuse("compact", "compaction is not implemented"),
+            EngineInput::Compact { focus } => self.compact(focus),
             EngineInput::Undo => self.refuse("undo", "undo is not implemented"),
             EngineInput::Redo => self.refuse("redo", "redo is not implemented"),
             EngineInput::Appended { ticket, entry } => self.appended(ticket, &entry),
             EngineInput::AppendFailed { ticket, error, may_pass: true } => self.append_failed(ticket, error),
             EngineInput::AppendFailed { ticket, error, may_pass: false } => self.file_lost(ticket, error),
-            EngineInput::Prepared { request, digest } => self.prepared(request, &digest),
+            EngineInput::Prepared { request, digest, cut } => self.prepared(request, &digest, cut),
             EngineInput::Streamed { request, event } => self.streamed(request, event),
             EngineInput::Inspected { call, facts } => self.inspected(call, facts),
             EngineInput::Decided { call, decision } => self.decided(call, decision),
@@ -124,6 +124,9 @@ impl EngineStep<'_> {
     fn prompt(&mut self, message: UserMessage) {
         let busy = match &self.state.live.activity {
             Activity::Idle => None,
+            _ if self.state.live.compaction.is_some() && !self.state.recorded.is_unfinished() => {
+                Some("the conversation is being compacted: queue the message, or abort the compaction")
+            }
             Activity::Paused { .. } => Some("the turn is paused: resume or abort it, or queue the message"),
             Activity::Starting(_)
             | Activity::Boundary
@@ -171,6 +174,9 @@ impl EngineStep<'_> {
 
     fn pause(&mut self) {
         match self.state.live.activity {
+            _ if self.state.live.compaction.is_some() && !self.state.recorded.is_unfinished() => {
+                self.refuse("pause", "no turn is running");
+            }
             Activity::Idle => self.refuse("pause", "no turn is running"),
             Activity::Paused { .. } => self.refuse("pause", "the turn is already paused"),
             Activity::Starting(_)
@@ -256,8 +262,9 @@ impl EngineStep<'_> {
         self.state.live.is_held = true;
         let mut ending = Ending::new(outcome, None);
         match activity {
-            Activity::Idle => return,
+            Activity::Idle => return self.drop_compaction("it was aborted"),
             Activity::Starting(message) => {
+                self.drop_compaction("it was aborted");
                 // The end of the previous turn may still be unwritten, so its outcome stays. A queued message stays
                 // queued.
                 if !self.state.recorded.queue.iter().any(|queued| queued.message.id == message.id) {
@@ -280,6 +287,7 @@ impl EngineStep<'_> {
             }
             Activity::Paused { calls: None, .. } => {}
         }
+        self.drop_compaction("it was aborted");
         self.state.live.ending = ending;
         self.state.live.clock.stop(self.time.mono_ms);
     }
@@ -322,6 +330,9 @@ impl EngineStep<'_> {
                 self.state.live.is_end_due = false;
                 self.out.push(Effect::Tell(RuntimeFrame::TurnEnded { outcome, error }));
             }
+            Then::Compacted(reason, tokens_before, summary_tokens) => {
+                self.out.push(Effect::Tell(RuntimeFrame::Compacted { reason, tokens_before, summary_tokens }));
+            }
         }
     }
 
@@ -362,7 +373,7 @@ impl EngineStep<'_> {
             EngineInput::SetMode { .. } => self.refuse("set_mode", why),
             EngineInput::SetLimits { .. } => self.refuse("set_limits", why),
             EngineInput::SetName(_) => self.refuse("set_name", why),
-            EngineInput::Compact => self.refuse("compact", why),
+            EngineInput::Compact { .. } => self.refuse("compact", why),
             EngineInput::Undo => self.refuse("undo", why),
             EngineInput::Redo => self.refuse("redo", why),
             EngineInput::Restored { .. }
@@ -436,6 +447,7 @@ impl EngineStep<'_> {
             self.out.push(Effect::Cancel(answer.request));
             self.append_broken(answer, "aborted", crate::wire::OUT_OF_TIME, None);
         }
+        self.drop_compaction("the time limit was reached");
     }
 
     fn set_alarm(&mut self) {

@@ -6,20 +6,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use session_tree::{Entry, EntryBody, Json, Object, Tree};
+use session_tree::{Entry, EntryBody, Json, Object, Tree, compaction::message_tokens};
 
 use crate::{
     cache::CacheHistory,
     context::ContextKey,
     entries::{
-        AnswerOrigin, Asked, BudgetSet, CONTEXT_TYPE, Decided, Frozen, ModeSet, NOTE_TYPE, OWN_KEY, PauseRecord,
-        QueuedRecord, RequestRecord, ResultOrigin, RuntimeEntry, Sent, Started, StoppedNote, TaskEnded, from_json,
+        AnswerOrigin, Asked, BudgetSet, CONTEXT_TYPE, Decided, EndedRequest, Frozen, ModeSet, NOTE_TYPE, OWN_KEY,
+        PauseRecord, QueuedRecord, RequestRecord, ResultOrigin, RuntimeEntry, Sent, Started, StoppedNote, TaskEnded,
+        from_json,
     },
     guard::LoopGuard,
     ids::{CallId, RequestNumber, call_key},
     input::{
-        CallDecision, CallFacts, MessageOrigin, PauseReason, QueueKind, SessionMode, SpendLimits, TurnOutcome,
-        UserMessage,
+        AnswerUsage, CallDecision, CallFacts, MessageOrigin, PauseReason, QueueKind, SessionMode, SpendLimits,
+        TurnOutcome, UserMessage,
     },
 };
 
@@ -36,6 +37,13 @@ pub struct RecordedSession {
     /// The highest request number.
     pub(crate) requests: u64,
     pub(crate) cache: CacheHistory,
+    /// The tokens of the last request of a turn and its answer, as reported, and of the messages after it, as estimated;
+    /// 0 if no request was answered since the last compaction.
+    pub(crate) context_tokens: u64,
+    /// Number of compactions in a row that saved little.
+    pub(crate) compactions_in_vain: u32,
+    /// The tokens before the last compaction, until the next answer shows how many are left.
+    compacted_from: Option<u64>,
     pub(crate) calls_started: u64,
     pub(crate) wall_ms: u64,
     pub(crate) turn: Option<RecordedTurn>,
@@ -201,8 +209,8 @@ impl RecordedSession {
             EntryBody::ThinkingLevelChange(level) => self.thinking = level.and_then(Json::as_str).map(str::to_owned),
             EntryBody::Custom(_) => self.apply_own(entry),
             EntryBody::CustomMessage(_) => self.apply_injected(entry),
+            EntryBody::Compaction(_) => self.apply_compaction(),
             EntryBody::Message(None)
-            | EntryBody::Compaction(_)
             | EntryBody::BranchSummary(_)
             | EntryBody::Label(_)
             | EntryBody::SessionInfo(_)
@@ -217,7 +225,27 @@ impl RecordedSession {
         }
     }
 
+    fn apply_compaction(&mut self) {
+        self.compacted_from = Some(self.context_tokens).filter(|tokens| *tokens > 0);
+        self.context_tokens = 0;
+        // The session context is among the replaced messages.
+        self.context = None;
+        self.guard.clear();
+    }
+
+    /// Counts the tokens of the answer to a request of a turn.
+    fn count_context(&mut self, usage: &AnswerUsage) {
+        self.context_tokens = usage.prompt_tokens().saturating_add(usage.output);
+        if let Some(before) = self.compacted_from.take() {
+            let saved_little = self.context_tokens.saturating_mul(10) > before.saturating_mul(7);
+            self.compactions_in_vain = if saved_little { self.compactions_in_vain + 1 } else { 0 };
+        }
+    }
+
     fn apply_message(&mut self, message: &Object, entry: &Entry) {
+        if self.context_tokens > 0 && message.text("role") != Some("assistant") {
+            self.context_tokens = self.context_tokens.saturating_add(message_tokens(message));
+        }
         match message.text("role") {
             Some("user") => self.apply_user(message, entry),
             Some("assistant") => self.apply_answer(message),
@@ -341,6 +369,11 @@ impl RecordedSession {
             }
             Some(RequestRecord::TYPE) => {
                 if let Some(record) = RequestRecord::of(entry) {
+                    if let RequestRecord::Ended(EndedRequest { n, usage: Some(usage), failure: None, .. }) = &record
+                        && !self.cache.is_summary(*n)
+                    {
+                        self.count_context(usage);
+                    }
                     self.apply_request(record, entry.at_ms().unwrap_or_default());
                 }
             }

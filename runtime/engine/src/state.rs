@@ -7,8 +7,9 @@ use session_tree::{Json, NewEntry, Object, Tree};
 use crate::{
     cache::CacheForecast,
     calls::CallBatch,
+    compaction::CompactionCut,
     context::SessionFacts,
-    effect::EngineActivity,
+    effect::{CompactionReason, EngineActivity, SummaryForm},
     ids::{CallId, RequestNumber, Ticket},
     input::{AnswerUsage, CallOutput, ModelChoice, PauseReason, SpendLimits, TurnOutcome, UserMessage},
     limits::{RETRIES, ROUNDS_PER_TURN},
@@ -41,11 +42,13 @@ pub struct TurnSettings {
     pub rounds: u32,
     /// Maximum number of retries after a temporary failure.
     pub retries: u32,
+    /// Whether the conversation is compacted when the context is almost full.
+    pub compacts: bool,
 }
 
 impl Default for TurnSettings {
     fn default() -> Self {
-        Self { rounds: ROUNDS_PER_TURN, retries: RETRIES }
+        Self { rounds: ROUNDS_PER_TURN, retries: RETRIES, compacts: true }
     }
 }
 
@@ -77,6 +80,12 @@ pub(crate) struct Live {
     pub(crate) background_is_lost: bool,
     /// How many shares of the context have been reported.
     pub(crate) context_told: usize,
+    /// The compaction in progress.
+    pub(crate) compaction: Option<Compaction>,
+    /// A compaction that was requested and has not begun, with the user's wish for the summary.
+    pub(crate) compaction_due: Option<Option<String>>,
+    /// Whether a compaction failed in this turn, so that no other one begins by itself.
+    pub(crate) compaction_failed: bool,
     /// Whether queued messages wait for the user instead of the end of the turn.
     pub(crate) is_held: bool,
     /// The highest request number assigned, including requests never sent.
@@ -89,6 +98,19 @@ pub(crate) struct Live {
     /// Whether the start of a turn was reported to subscribers and its end was not.
     pub(crate) is_end_due: bool,
     pub(crate) alarm_ms: Option<u64>,
+}
+
+/// A compaction in progress.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Compaction {
+    pub(crate) reason: CompactionReason,
+    pub(crate) focus: Option<String>,
+    pub(crate) form: SummaryForm,
+    /// Whether the model already answered with something else than a summary.
+    pub(crate) again: bool,
+    /// The provider's message if the conversation no longer fits.
+    pub(crate) too_long: Option<String>,
+    pub(crate) cut: Option<Box<CompactionCut>>,
 }
 
 /// Whether the file can be appended to.
@@ -131,6 +153,8 @@ pub(crate) enum Then {
     Run(CallId),
     ResultWritten(CallId),
     TurnEnded(TurnOutcome, Option<String>),
+    /// The beginning of the conversation was replaced: why, the tokens before, and those of the summary.
+    Compacted(CompactionReason, u64, u64),
 }
 
 /// The current activity.
@@ -247,6 +271,9 @@ impl EngineState {
             slow: None,
             background_is_lost: true,
             context_told: 0,
+            compaction: None,
+            compaction_due: None,
+            compaction_failed: false,
             is_held: !recorded.queue.is_empty(),
             requests: recorded.requests,
             chain: Vec::new(),
@@ -294,6 +321,11 @@ impl EngineState {
     #[must_use]
     pub fn activity(&self) -> EngineActivity {
         match &self.live.activity {
+            Activity::Preparing { .. } | Activity::Sending(_) | Activity::Answering(_)
+                if self.live.compaction.is_some() =>
+            {
+                EngineActivity::Compacting
+            }
             Activity::Idle => EngineActivity::Idle,
             Activity::Starting(_) | Activity::Boundary | Activity::Preparing { .. } | Activity::Sending(_) => {
                 EngineActivity::Waiting

@@ -1,5 +1,6 @@
 //! Complete sessions, with real files.
 
+mod compaction;
 mod lives;
 mod properties;
 mod setbacks;

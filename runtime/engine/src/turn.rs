@@ -28,6 +28,9 @@ impl EngineStep<'_> {
             self.settle();
             return false;
         }
+        if self.begin_due_compaction() {
+            return false;
+        }
         if self.state.live.is_held {
             return false;
         }
@@ -45,6 +48,10 @@ impl EngineStep<'_> {
         if !self.state.recorded.calls.is_empty() {
             self.state.live.activity = Activity::Calls(CallBatch::new(&self.state.recorded.calls));
             return true;
+        }
+        if self.state.live.compaction.is_some() {
+            self.prepare(0);
+            return false;
         }
         let steers = self.state.recorded.queue.iter().filter(|queued| queued.kind == QueueKind::Steer);
         let steers: Vec<UserMessage> = steers.map(|queued| queued.message.clone()).collect();
@@ -83,6 +90,9 @@ impl EngineStep<'_> {
             let until_ms = self.time.mono_ms.saturating_add(ms);
             let until_wall_ms = self.time.wall_ms.saturating_add_unsigned(ms);
             self.state.live.activity = Activity::Slowed { until_ms, until_wall_ms, times };
+            return false;
+        }
+        if self.begin_due_compaction() {
             return false;
         }
         let settings = self.settings();
@@ -128,6 +138,7 @@ impl EngineStep<'_> {
         self.state.live.is_held = false;
         self.state.live.pause = None;
         self.state.live.slow = None;
+        self.state.live.compaction_failed = false;
         self.state.live.clock = TurnClock::default();
         self.state.live.clock.start(self.time.mono_ms);
         self.state.live.long_system_cache = self.state.recorded.cache.is_long_cache_cheaper();

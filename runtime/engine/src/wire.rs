@@ -21,6 +21,8 @@ use session_tree::{
 };
 
 use crate::{
+    compaction,
+    effect::{RequestPurpose, SummaryForm},
     entries::{CONTEXT_TYPE, NOTE_TYPE},
     ids::{call_key, other_id},
     recorded::{calls_of, says_something},
@@ -52,6 +54,8 @@ pub struct WireOutline<'a> {
     pub messages: Vec<WireMessage<'a>>,
     /// Cache marks in the messages; the end of the system prompt is marked too.
     pub markers: Vec<CacheMarker>,
+    /// A message of the program after them, which is no entry of the session: the order to write a summary.
+    pub order: Option<Object>,
 }
 
 /// A message to a model: role `user`, `assistant` or `toolResult`.
@@ -72,6 +76,37 @@ pub struct CacheMarker {
     pub message: usize,
     /// The index of the block in its content. For a result it is the last block: the result is marked as a whole.
     pub block: usize,
+}
+
+/// The content of a request for this purpose, in the current state of a session. For a flattened summary, the tree must
+/// be [whole](session_tree::Session::whole_tree).
+#[must_use]
+pub fn outline_for<'a>(tree: &'a Tree, purpose: &RequestPurpose) -> WireOutline<'a> {
+    let RequestPurpose::Compaction(request) = purpose else { return outline(tree) };
+    let mut order = compaction::order(request.focus.as_deref(), request.again);
+    let outline = match request.form {
+        SummaryForm::Live => {
+            // Only what is cached is marked: after the summary, nothing would read what else is written.
+            let mut live = outline(tree);
+            live.markers.pop();
+            live
+        }
+        SummaryForm::Flattened => {
+            let text = compaction::cut(tree, request.kept_tokens).map(|cut| cut.flattened).unwrap_or_default();
+            order = match &request.focus {
+                Some(focus) => format!("{text}\n\nAdditional focus: {focus}"),
+                None => text,
+            };
+            WireOutline {
+                system: compaction::SYSTEM.to_owned(),
+                tools: Vec::new(),
+                messages: Vec::new(),
+                markers: Vec::new(),
+                order: None,
+            }
+        }
+    };
+    WireOutline { order: Some(Object::new().with("role", "user").with("content", order)), ..outline }
 }
 
 /// The request content for the current state of a session.
@@ -105,7 +140,7 @@ pub fn outline(tree: &Tree) -> WireOutline<'_> {
     }
     let messages = paired(sent);
     let markers = markers(&messages);
-    WireOutline { system, tools, messages, markers }
+    WireOutline { system, tools, messages, markers, order: None }
 }
 
 /// The system prompt and the tools of a system message.

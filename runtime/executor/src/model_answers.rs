@@ -8,7 +8,8 @@ use std::{
 };
 
 use engine::{
-    AnswerEnd, AnswerEvent, AnswerFailure, AnswerUsage, RequestNumber, RequestPlan,
+    AnswerEnd, AnswerEvent, AnswerFailure, AnswerUsage, RequestNumber, RequestPlan, RequestPurpose, SummaryForm,
+    SummaryRequest,
     cache::{BlockDigest, BlockOrigin, RequestDigest},
     wire::{self, WireOutline},
 };
@@ -127,16 +128,29 @@ impl AnswerSource for ModelAnswers {
         let Some(route) = self.routes.find(provider, id) else {
             return Err(refused(format!("the model `{id}` of `{provider}` is not configured")).into());
         };
-        let outline = wire::outline(tree);
+        let outline = wire::outline_for(tree, &plan.purpose);
         let cache_key = self.cache_key.clone();
-        let transcript = self.transcript(&route.target, &outline)?;
+        let is_flattened = |request: &SummaryRequest| request.form == SummaryForm::Flattened;
+        let mut separate = match &plan.purpose {
+            // It shares nothing with the conversation.
+            RequestPurpose::Compaction(request) if is_flattened(request) => Some(
+                Transcript::new(route.target.clone(), &prefix_of(&outline))
+                    .map_err(|error| refused(error.to_string()))?,
+            ),
+            RequestPurpose::Compaction(_) | RequestPurpose::Turn => None,
+        };
+        let transcript = match &mut separate {
+            Some(transcript) => transcript,
+            None => self.transcript(&route.target, &outline)?,
+        };
         let keys = message_keys(&outline);
         let known = transcript.known(keys.iter().map(Option::as_deref));
         if outline.messages[known..].iter().any(|message| message.entry.is_released()) {
             return Err(PrepareFailure::Released);
         }
         let messages = outline.messages.iter().map(|message| &*message.message);
-        transcript.sync(keys.iter().map(Option::as_deref).zip(messages));
+        let messages = keys.iter().map(Option::as_deref).zip(messages);
+        transcript.sync(messages.chain(outline.order.as_ref().map(|order| (None, order))));
         let markers = markers(&outline, plan.long_system_cache);
         let encoded = transcript.request(Some(&cache_key), &markers).map_err(|error| refused(error.to_string()))?;
         let digest = digest(transcript, &outline, &markers, &encoded.markers);

@@ -196,6 +196,7 @@ impl Silence {
                 EngineActivity::Idle
                 | EngineActivity::Deciding
                 | EngineActivity::Running
+                | EngineActivity::Compacting
                 | EngineActivity::Retrying { .. }
                 | EngineActivity::Slowed { .. }
                 | EngineActivity::Paused(_),
@@ -209,6 +210,9 @@ impl Silence {
             | RuntimeFrame::CallStarted { .. }
             | RuntimeFrame::CallEnded { .. }
             | RuntimeFrame::ContextFills { .. }
+            | RuntimeFrame::CompactionStarted { .. }
+            | RuntimeFrame::Compacted { .. }
+            | RuntimeFrame::CompactionFailed { .. }
             | RuntimeFrame::Message { .. }
             | RuntimeFrame::Refused { .. }
             | RuntimeFrame::DiskTrouble { .. }

@@ -15,8 +15,9 @@ use std::{
 use engine::{
     AnswerEvent, AnswerFailure, Append, AskedPermission, CallId, CallOutput, CallRun, Effect, EngineActivity,
     EngineInput, EngineSetup, EngineState, FailureKind, PauseReason, QueueOutcome, RequestNumber, RequestPlan,
-    RuntimeFrame, SessionFacts, TurnOutcome,
+    RequestPurpose, RuntimeFrame, SessionFacts, TurnOutcome,
     cache::RequestDigest,
+    compaction::{self, CompactionCut},
     entries::{ProcessEnded, RuntimeEntry},
     step,
 };
@@ -283,21 +284,29 @@ impl SessionExecutor {
 
     fn prepare(&mut self, plan: &RequestPlan) -> EngineInput {
         let request = plan.request;
-        let prepared = match self.answers.prepare(plan, self.session.tree()) {
-            Err(PrepareFailure::Released) => self.prepare_whole(plan),
-            Err(PrepareFailure::Failed(failure)) => Err(failure),
-            Ok(digest) => Ok(digest),
+        let prepared = match &plan.purpose {
+            RequestPurpose::Turn => match self.answers.prepare(plan, self.session.tree()) {
+                Err(PrepareFailure::Released) => self.prepare_whole(plan, None),
+                Err(PrepareFailure::Failed(failure)) => Err(failure),
+                Ok(digest) => Ok((digest, None)),
+            },
+            RequestPurpose::Compaction(summary) => self.prepare_whole(plan, Some(summary.kept_tokens)),
         };
         // All parts of the request are encoded now.
         self.session.release(HELD_BYTES);
         match prepared {
-            Ok(digest) => EngineInput::Prepared { request, digest },
+            Ok((digest, cut)) => EngineInput::Prepared { request, digest, cut },
             Err(failure) => EngineInput::Streamed { request, event: AnswerEvent::Failed(failure) },
         }
     }
 
-    /// Prepares a request from the file, for instance after a change of the model.
-    fn prepare_whole(&mut self, plan: &RequestPlan) -> Result<RequestDigest, AnswerFailure> {
+    /// Prepares a request from the file, for instance after a change of the model. A summary needs the cut of its
+    /// compaction, which keeps this number of tokens.
+    fn prepare_whole(
+        &mut self,
+        plan: &RequestPlan,
+        kept_tokens: Option<u64>,
+    ) -> Result<(RequestDigest, Option<Box<CompactionCut>>), AnswerFailure> {
         let failure = |message| AnswerFailure {
             kind: FailureKind::BadRequest,
             retry_after_ms: None,
@@ -305,10 +314,12 @@ impl SessionExecutor {
             message,
         };
         let tree = self.session.whole_tree().map_err(|error| failure(error.to_string()))?;
-        self.answers.prepare(plan, &tree).map_err(|error| match error {
+        let cut = kept_tokens.and_then(|kept| compaction::cut(&tree, kept)).map(Box::new);
+        let digest = self.answers.prepare(plan, &tree).map_err(|error| match error {
             PrepareFailure::Failed(failure) => failure,
             PrepareFailure::Released => failure("the texts of the session are missing".to_owned()),
-        })
+        })?;
+        Ok((digest, cut))
     }
 
     fn send(&mut self, request: RequestNumber) -> Option<EngineInput> {
@@ -415,6 +426,9 @@ impl SessionExecutor {
             | RuntimeFrame::CallEnded { .. }
             | RuntimeFrame::RequestEnded { .. }
             | RuntimeFrame::ContextFills { .. }
+            | RuntimeFrame::CompactionStarted { .. }
+            | RuntimeFrame::Compacted { .. }
+            | RuntimeFrame::CompactionFailed { .. }
             | RuntimeFrame::Message { .. }
             | RuntimeFrame::Refused { .. } => None,
             RuntimeFrame::DiskTrouble { error } => {
@@ -445,6 +459,11 @@ impl SessionExecutor {
                 self.is_finished = true;
                 let _ = done.send(None);
             }
+            // A compaction on request is no turn.
+            EngineActivity::Compacting if !self.state.recorded().is_unfinished() => {
+                self.is_finished = true;
+                let _ = done.send(None);
+            }
             EngineActivity::Paused(why) => {
                 let _ = done.send(Some(self.pause_report(why)));
             }
@@ -452,6 +471,7 @@ impl SessionExecutor {
             | EngineActivity::Streaming
             | EngineActivity::Deciding
             | EngineActivity::Running
+            | EngineActivity::Compacting
             | EngineActivity::Retrying { .. }
             | EngineActivity::Slowed { .. } => {
                 let done = TurnWaiter::Finish(done);

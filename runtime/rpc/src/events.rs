@@ -8,7 +8,7 @@
 mod lines;
 
 use engine::{
-    AnswerUsage, CallId, EngineActivity, QueueKind, RuntimeFrame, StepTime, TurnOutcome,
+    AnswerUsage, CallId, CompactionReason, EngineActivity, QueueKind, RuntimeFrame, StepTime, TurnOutcome,
     entries::{OWN_KEY, QueuedRecord, RuntimeEntry},
 };
 use session_tree::{
@@ -177,6 +177,19 @@ impl EventStream {
                 out.push(event("disk_trouble").with_some("error", error.as_deref()).to_text());
             }
             RuntimeFrame::FileLost { error } => out.push(event("file_lost").with("error", error.as_str()).to_text()),
+            RuntimeFrame::CompactionStarted { reason } => {
+                out.push(event("compaction_start").with("reason", reason.name()).to_text());
+            }
+            RuntimeFrame::Compacted { reason, tokens_before, summary_tokens } => {
+                let result = Object::new().with("tokensBefore", *tokens_before).with("summaryTokens", *summary_tokens);
+                let ended = event("compaction_end").with("reason", reason.name()).with("result", result);
+                let will_retry = *reason == CompactionReason::Overflow;
+                out.push(ended.with("aborted", false).with("willRetry", will_retry).to_text());
+            }
+            RuntimeFrame::CompactionFailed { reason, error } => {
+                let ended = event("compaction_end").with("reason", reason.name()).with("aborted", true);
+                out.push(ended.with("willRetry", false).with("errorMessage", error.as_str()).to_text());
+            }
             RuntimeFrame::ContextFills { tokens, window } => {
                 out.push(event("context_fills").with("tokens", *tokens).with("contextWindow", *window).to_text());
             }

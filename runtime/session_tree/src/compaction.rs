@@ -20,8 +20,7 @@ pub use files::FileOperations;
 pub(crate) use files::as_text;
 pub(crate) use plan::details;
 pub use plan::{CompactionPlan, CompactionSettings};
-pub(crate) use prompt::SYSTEM;
-pub use prompt::{SummaryRequest, flatten};
+pub use prompt::{SECTIONS, SYSTEM, SummaryRequest, flatten};
 pub use tokens::{TokenEstimate, context_tokens, estimate, message_tokens, usage_tokens};
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub struct AgentSettings {
     pub thinking: Option<ThinkingLevel>,
     /// Number of retries of a failed request.
     pub retries: u32,
+    /// Whether the conversation is compacted when the model's context is almost full.
+    pub compact: bool,
     /// Which calls are allowed without asking.
     pub mode: AgentMode,
     /// The spending limits of a session.
@@ -51,6 +53,7 @@ impl Default for AgentSettings {
             model: None,
             thinking: None,
             retries: DEFAULT_RETRIES,
+            compact: true,
             mode: AgentMode::default(),
             budget: BudgetSettings::default(),
             instructions: vec!["CLAUDE.md".to_owned()],

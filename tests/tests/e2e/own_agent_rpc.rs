@@ -130,6 +130,18 @@ impl Client {
         self.until(is_end)
     }
 
+    /// Requests a compaction; returns all lines up to its end, which may come before the answer.
+    #[track_caller]
+    fn compact(&mut self, command: Value) -> Vec<Value> {
+        let is_over = |line: &Value| line["type"] == "compaction_end";
+        let (answer, mut lines) = self.ask(command);
+        assert_eq!(answer["success"], true, "{answer}");
+        if !lines.iter().any(is_over) {
+            lines.extend(self.until(is_over));
+        }
+        lines
+    }
+
     /// Closes standard input; returns the exit code.
     fn end(mut self) -> Option<i32> {
         drop(self.input.take());
@@ -421,8 +433,6 @@ fn unavailable_rpc_commands_are_refused_and_our_extensions_work() {
     let house = House::new(Api::Anthropic, script);
     let mut client = Client::start(&house, &["--name", "A name"]);
     for (command, told) in [
-        (json!({ "type": "compact" }), "not implemented"),
-        (json!({ "type": "set_auto_compaction", "enabled": true }), "not implemented"),
         (json!({ "type": "undo" }), "not implemented"),
         (json!({ "type": "redo" }), "not implemented"),
         (json!({ "type": "tasks" }), "not implemented"),
@@ -525,4 +535,47 @@ fn invalid_or_forbidden_rpc_invocations_are_refused() {
     }
     let run = house.machine.agents_shell("claude", "capture agent rpc").output().unwrap();
     assert_eq!(run.status.code(), Some(5), "{run:?}");
+}
+
+#[test]
+fn a_long_conversation_is_compacted_and_goes_on() {
+    let long = |text: &str| say(&format!("{text} {}", "and so on ".repeat(6_000)));
+    let script = Script::default()
+        .lane("The conversation above", [say("## Goal\nCount the apples.")])
+        .lane("Session context", [say("The value is 7919.")])
+        .lane("first", [long("One.")])
+        .lane("second", [long("Two.")])
+        .lane("third", [long("Three.")])
+        .lane("fourth", [say("The value is 7919.")]);
+    let house = House::new(Api::Anthropic, script);
+    let mut client = Client::start(&house, &[]);
+    assert_eq!(client.data(json!({ "type": "get_state" }))["autoCompactionEnabled"], true);
+    client.data(json!({ "type": "set_auto_compaction", "enabled": false }));
+    assert_eq!(client.data(json!({ "type": "get_state" }))["autoCompactionEnabled"], false);
+    client.prompt("first: the value is 7919");
+    // Nothing is replaced yet: the end of a conversation always stays.
+    let ended = client.compact(json!({ "type": "compact" })).pop().unwrap();
+    assert!(ended["errorMessage"].as_str().unwrap().starts_with("there is nothing to compact yet"), "{ended}");
+    client.prompt("second");
+    client.prompt("third");
+    let lines = client.compact(json!({ "type": "compact", "customInstructions": "the apples" }));
+    assert!(lines.iter().any(|line| line["type"] == "compaction_start" && line["reason"] == "manual"), "{lines:?}");
+    let ended = lines.last().unwrap();
+    assert_eq!((&ended["aborted"], &ended["reason"]), (&json!(false), &json!("manual")), "{ended}");
+    assert!(ended["result"]["tokensBefore"].as_u64().unwrap() > 30_000, "{ended}");
+    let file = fs::read_to_string(house.file()).unwrap();
+    let entries = file.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let compacted = entries.into_iter().find(|entry| entry["type"] == "compaction").unwrap();
+    let summary = compacted["summary"].as_str().unwrap();
+    assert!(summary.contains("1. first: the value is 7919") && summary.ends_with("Count the apples."), "{summary}");
+    // The model read from the provider's cache all but the last answer, and nothing was written.
+    let tokens = |key: &str| compacted["usage"][key].as_u64().unwrap();
+    let last_answer = "and so on ".len() as u64 * 6_000 / 4;
+    assert!(tokens("cacheRead") > 2 * last_answer && tokens("cacheWrite") == 0, "{compacted}");
+    client.prompt("fourth: what is the value?");
+    assert_eq!(client.end(), Some(0));
+    // The file has the whole conversation, and the next process begins with the summary.
+    let kept = fs::read_to_string(house.file()).unwrap();
+    assert!(kept.contains("One. and so on") && !kept.contains("the apples]"), "the order is not in the file");
+    house.is_clean();
 }

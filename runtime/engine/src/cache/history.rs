@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::{
     cache::{CacheRules, digest::ChainPoint},
     entries::{EndedRequest, RequestRecord, SentRequest},
+    ids::RequestNumber,
     input::AnswerUsage,
 };
 
@@ -120,6 +121,11 @@ impl CacheHistory {
             cached_tokens: usage.cached_tokens(),
             prompt_tokens: usage.prompt_tokens(),
         });
+    }
+
+    /// Whether the request in progress is this one, and requests a summary.
+    pub(crate) fn is_summary(&self, request: RequestNumber) -> bool {
+        self.sent.as_ref().is_some_and(|(sent, _)| sent.n == request && sent.is_summary)
     }
 
     pub(super) fn writes(&self) -> &VecDeque<CacheWrite> {

@@ -54,6 +54,7 @@ impl Requests {
             blocks: digest.blocks.len(),
             chain: digest.points(),
             predicted: forecast.prediction,
+            is_summary: false,
         };
         self.history.apply(RequestRecord::Sent(sent.clone()), at_ms);
         self.chain = digest.chain();

@@ -352,12 +352,12 @@ fn plan_mode_denies_writes_without_asking_and_auto_mode_is_refused() {
 }
 
 #[test]
-fn compact_undo_and_redo_are_refused_as_not_available() {
+fn undo_and_redo_are_refused_as_not_available() {
     let mut world = World::new();
-    for input in [EngineInput::Compact, EngineInput::Undo, EngineInput::Redo] {
+    for input in [EngineInput::Undo, EngineInput::Redo] {
         world.give(input);
     }
-    assert_eq!(world.refusals().len(), 3);
+    assert_eq!(world.refusals().len(), 2);
     assert!(world.refusals().iter().all(|reason| reason.ends_with("not implemented")));
     assert_eq!(world.state.activity(), EngineActivity::Idle);
 }

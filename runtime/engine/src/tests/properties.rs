@@ -16,6 +16,7 @@ enum Event {
     Mode(bool),
     Limit(Option<u64>),
     Model(bool),
+    Compact,
     /// Performs this number of effects.
     Perform(usize),
     Text,
@@ -43,6 +44,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => any::<bool>().prop_map(Event::Mode),
         1 => proptest::option::of(0..200_u64).prop_map(Event::Limit),
         1 => any::<bool>().prop_map(Event::Model),
+        1 => Just(Event::Compact),
         16 => (1..40_usize).prop_map(Event::Perform),
         6 => Just(Event::Text),
         8 => (0..6_u8).prop_map(Event::Call),
@@ -79,6 +81,7 @@ fn happen(world: &mut World, event: &Event, n: usize) {
             let limits = SpendLimits { tokens: *tokens, ..SpendLimits::default() };
             world.input(EngineInput::SetLimits { limits, by: "ann".to_owned() });
         }
+        Event::Compact => world.input(EngineInput::Compact { focus: None }),
         Event::Model(other) => world.input(EngineInput::SetModel(model(if *other { "m2" } else { "m1" }))),
         Event::Perform(count) => {
             for _ in 0..*count {
@@ -151,7 +154,11 @@ fn happen(world: &mut World, event: &Event, n: usize) {
             let call = CallId { request: RequestNumber(1), index: 0 };
             world.input(match which {
                 0 => EngineInput::Streamed { request: RequestNumber(0), event: AnswerEvent::Ended(AnswerEnd::Stop) },
-                1 => EngineInput::Prepared { request: RequestNumber(0), digest: cache::RequestDigest::default() },
+                1 => EngineInput::Prepared {
+                    request: RequestNumber(0),
+                    digest: cache::RequestDigest::default(),
+                    cut: None,
+                },
                 2 => EngineInput::Returned {
                     call: CallId { request: RequestNumber(0), ..call },
                     result: text_result("x"),

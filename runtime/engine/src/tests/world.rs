@@ -24,6 +24,8 @@ pub(super) struct World {
     /// Requests that were sent and have not ended.
     pub(super) sent: Vec<RequestNumber>,
     pub(super) prepared: Vec<RequestNumber>,
+    /// The plans of all requests.
+    pub(super) plans: Vec<RequestPlan>,
     pub(super) inspected: Vec<CallRun>,
     pub(super) asked: Vec<AskedPermission>,
     pub(super) running: Vec<CallRun>,
@@ -52,7 +54,8 @@ pub(super) fn model(id: &str) -> ModelChoice {
         id: id.to_owned(),
         api: "anthropic-messages".to_owned(),
         thinking: "off".to_owned(),
-        window: None,
+        // So small that the second model compacts again and again.
+        window: (id == "m2").then_some(40),
         cache: CacheRules::Markers { lookback: 20, min_tokens: 10, ttl_ms: 300_000, long_ttl_ms: 3_600_000 },
         is_priced: true,
     }
@@ -149,6 +152,7 @@ impl World {
             effects: VecDeque::new(),
             sent: Vec::new(),
             prepared: Vec::new(),
+            plans: Vec::new(),
             inspected: Vec::new(),
             asked: Vec::new(),
             running: Vec::new(),
@@ -247,6 +251,10 @@ impl World {
         }
         self.stamps += 1;
         let stamp = Stamp { now_ms: self.now.wall_ms, random: self.stamps };
+        if matches!(append.entry, session_tree::NewEntry::Compaction(_)) {
+            // It replaces the beginning of the history.
+            self.last_messages.clear();
+        }
         let entry = self.session.as_mut().unwrap().append(append.entry, stamp).unwrap().clone();
         self.input(EngineInput::Appended { ticket: append.ticket, entry: Box::new(entry) });
         self.snapshots.push(self.state.recorded().clone());
@@ -254,9 +262,14 @@ impl World {
     }
 
     fn prepare(&mut self, plan: &RequestPlan) {
-        let digest = digest(self.tree());
+        let digest = digest(&wire::outline_for(self.tree(), &plan.purpose));
+        let cut = match &plan.purpose {
+            RequestPurpose::Turn => None,
+            RequestPurpose::Compaction(summary) => compaction::cut(self.tree(), summary.kept_tokens).map(Box::new),
+        };
+        self.plans.push(plan.clone());
         self.prepared.push(plan.request);
-        self.input(EngineInput::Prepared { request: plan.request, digest });
+        self.input(EngineInput::Prepared { request: plan.request, digest, cut });
         self.prepared.retain(|request| *request != plan.request);
     }
 
@@ -470,8 +483,7 @@ impl World {
 }
 
 /// The blocks of a request in a wire format that does not join messages.
-pub(super) fn digest(tree: &Tree) -> RequestDigest {
-    let outline = wire::outline(tree);
+pub(super) fn digest(outline: &wire::WireOutline<'_>) -> RequestDigest {
     let tools: String = outline.tools.iter().map(Object::to_text).collect();
     let mut blocks = vec![
         BlockDigest::of(tools.as_bytes(), BlockOrigin::Tools),
@@ -492,5 +504,7 @@ pub(super) fn digest(tree: &Tree) -> RequestDigest {
             blocks.push(digest);
         }
     }
+    let order = outline.order.iter().map(|order| BlockDigest::of(order.to_text().as_bytes(), BlockOrigin::End));
+    blocks.extend(order);
     RequestDigest { blocks }
 }

@@ -255,7 +255,12 @@ fn cache_markers_are_placed_as_the_engine_requests() {
     say("user", "one");
     say("assistant", "two");
     let tree = say("user", "three");
-    let plan = |long_system_cache| RequestPlan { request: RequestNumber(1), model: choice(), long_system_cache };
+    let plan = |long_system_cache| RequestPlan {
+        request: RequestNumber(1),
+        model: choice(),
+        long_system_cache,
+        purpose: RequestPurpose::Turn,
+    };
     let digest = answers.prepare(&plan(true), &tree).unwrap();
     let marked: Vec<(bool, bool)> = digest.blocks.iter().map(|block| (block.is_marked, block.is_long)).collect();
     let marks = marked.iter().filter(|(is_marked, _)| *is_marked).count();
@@ -302,7 +307,12 @@ fn a_session_with_released_texts_sends_the_same_bytes() {
         append(&mut session, NewEntry::Custom { custom_type: "capture.started".into(), data: Some(data.into()) });
         append(&mut session, message("toolResult", text(format!("{round} \n").repeat(10_000))));
         append(&mut session, message("assistant", text("That is all.".to_owned())));
-        let plan = RequestPlan { request: RequestNumber(round), model: choice(), long_system_cache: round % 7 == 0 };
+        let plan = RequestPlan {
+            request: RequestNumber(round),
+            model: choice(),
+            long_system_cache: round % 7 == 0,
+            purpose: RequestPurpose::Turn,
+        };
         let whole = session.whole_tree().unwrap();
         let digest = compared.prepare(&plan, &whole).unwrap();
         assert_eq!(lived.prepare(&plan, session.tree()).unwrap(), digest, "{round}");
@@ -314,7 +324,12 @@ fn a_session_with_released_texts_sends_the_same_bytes() {
     let bytes: usize = entries.iter().map(|entry| entry.fields().memory_bytes()).sum();
     assert!(bytes < 60 * 4000, "{bytes}");
     // Encoding them again requires their texts.
-    let plan = RequestPlan { request: RequestNumber(99), model: choice(), long_system_cache: false };
+    let plan = RequestPlan {
+        request: RequestNumber(99),
+        model: choice(),
+        long_system_cache: false,
+        purpose: RequestPurpose::Turn,
+    };
     assert_eq!(new().prepare(&plan, session.tree()), Err(PrepareFailure::Released));
     let mut another = new();
     another.prepare(&plan, &session.whole_tree().unwrap()).unwrap();

@@ -5,7 +5,9 @@
 
 use std::io::Write;
 
-use engine::{AnswerUsage, EngineActivity, FailureKind, RuntimeFrame, limits::DISK_RETRY_MS, window::grouped};
+use engine::{
+    AnswerUsage, CompactionReason, EngineActivity, FailureKind, RuntimeFrame, limits::DISK_RETRY_MS, window::grouped,
+};
 use session_tree::{Entry, Json, Object, context::text_of};
 
 use super::{PrintDetail, usd_in_words};
@@ -209,9 +211,22 @@ impl<'a> PrintProgress<'a> {
                     None => self.notice("the session's file can be written again; the agent continues"),
                 }
             }
+            RuntimeFrame::CompactionStarted { reason } => self.notice(match reason {
+                CompactionReason::Manual => "summarizing the conversation",
+                CompactionReason::Threshold => "the context is almost full; summarizing the conversation",
+                CompactionReason::Overflow => "the conversation no longer fits the context; summarizing it",
+            }),
+            RuntimeFrame::Compacted { tokens_before, summary_tokens, .. } => self.notice(&format!(
+                "summarized the beginning of the conversation: of about {} tokens, the last ones stay, and about {} \
+                 tokens replace the others; the session's file keeps everything",
+                grouped(*tokens_before),
+                grouped(*summary_tokens)
+            )),
+            RuntimeFrame::CompactionFailed { error, .. } => {
+                self.notice(&format!("the conversation was not summarized: {}", error.trim_end_matches('.')));
+            }
             RuntimeFrame::ContextFills { tokens, window } => self.notice(&format!(
-                "the context is {} % full ({} of {} tokens); once it is full, you need a new session or a model with \
-                 a larger context",
+                "the context is {} % full ({} of {} tokens)",
                 tokens.saturating_mul(100) / (*window).max(1),
                 grouped(*tokens),
                 grouped(*window)
@@ -253,6 +268,7 @@ impl<'a> PrintProgress<'a> {
             | EngineActivity::Streaming
             | EngineActivity::Deciding
             | EngineActivity::Running
+            | EngineActivity::Compacting
             | EngineActivity::Paused(_) => {}
         }
     }
@@ -636,7 +652,7 @@ mod tests {
     #[test]
     fn a_filling_context_is_printed_with_used_and_total_tokens() {
         let told = told(PrintDetail::All, [RuntimeFrame::ContextFills { tokens: 161_000, window: 200_000 }]);
-        assert!(told.starts_with("capture: the context is 80 % full (161,000 of 200,000 tokens); "), "{told}");
+        assert!(told.starts_with("capture: the context is 80 % full (161,000 of 200,000 tokens)"), "{told}");
     }
 
     #[test]

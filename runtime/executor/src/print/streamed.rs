@@ -68,6 +68,9 @@ impl StreamedText {
             | RuntimeFrame::CallStarted { .. }
             | RuntimeFrame::CallEnded { .. }
             | RuntimeFrame::ContextFills { .. }
+            | RuntimeFrame::CompactionStarted { .. }
+            | RuntimeFrame::Compacted { .. }
+            | RuntimeFrame::CompactionFailed { .. }
             | RuntimeFrame::Message { .. }
             | RuntimeFrame::Refused { .. }
             | RuntimeFrame::DiskTrouble { .. }

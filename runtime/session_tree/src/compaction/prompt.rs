@@ -14,11 +14,12 @@ use crate::{
 const RESULT_CHARS: usize = 2000;
 
 /// The system prompt of every summary.
-pub(crate) const SYSTEM: &str = "You are a context summarization assistant. You read a conversation between a user \
+pub const SYSTEM: &str = "You are a context summarization assistant. You read a conversation between a user \
 and an AI assistant and write a structured summary of it in the form you are asked for.\n\n\
 Do NOT continue the conversation. Do NOT answer questions in it. Output ONLY the summary.";
 
-const SECTIONS: &str = "## Goal\n[What the user wants; several items if there are several tasks.]\n\n\
+/// The form of a summary.
+pub const SECTIONS: &str = "## Goal\n[What the user wants; several items if there are several tasks.]\n\n\
 ## Constraints & Preferences\n- [What the user asked for or ruled out, or \"(none)\"]\n\n\
 ## Progress\n### Done\n- [x] [What is finished]\n\n### In Progress\n- [ ] [What is being worked on]\n\n\
 ### Blocked\n- [What stands in the way, if anything]\n\n\

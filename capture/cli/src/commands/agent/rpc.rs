@@ -347,6 +347,9 @@ impl RpcServer {
                     | RuntimeFrame::CallEnded { .. }
                     | RuntimeFrame::RequestEnded { .. }
                     | RuntimeFrame::ContextFills { .. }
+                    | RuntimeFrame::CompactionStarted { .. }
+                    | RuntimeFrame::Compacted { .. }
+                    | RuntimeFrame::CompactionFailed { .. }
                     | RuntimeFrame::FileLost { .. }
                     | RuntimeFrame::DiskTrouble { .. } => {}
                 }

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 39db9826b54a20c573ec24d94bb6d664d1dbe316b4c0dafa4928ee14ae2732ec
+// SHA-256 of its paths and components: e9f7c693d79d91917ec635b21c28618ca805d3ccac4a8a2ead53517cfb5508b9
 
 /** All claims about a status, and the rule that decided. */
 export type Account = {
@@ -2244,10 +2244,7 @@ export type SessionId = string;
  * and `interrupt`.
  */
 export type SessionInputRequest = {
-  /**
-   * The action. capture's own agent supports all actions except `compact`, agents in `capture run` only `prompt` and
-   * `abort`.
-   */
+  /** The action. capture's own agent supports all actions, agents in `capture run` only `prompt` and `abort`. */
   do?: (SessionAction | null);
   /** Types the text at once, whatever the screen shows; it may answer a dialog. */
   force?: boolean;

@@ -14,7 +14,6 @@ use super::{CommandAnswer, RpcServer, SentMessage, answer_model, model};
 /// Refusals of commands that are unsuitable for this mode or not implemented.
 const NO_SHELL: &str = "capture does not run commands for the client; run them yourself, or ask the agent to run them";
 const NO_HTML: &str = "not available here; `capture export SESSION --format html` writes the session as HTML";
-const NO_COMPACTION: &str = "compaction is not implemented";
 const NO_TASKS: &str = "undo is not implemented, so there are no tasks";
 
 impl RpcServer {
@@ -85,9 +84,13 @@ impl RpcServer {
             }
             RpcCommand::SetSteeringMode { mode } => only(&mode, "all"),
             RpcCommand::SetFollowUpMode { mode } => only(&mode, "one-at-a-time"),
-            RpcCommand::Compact { .. } => self.ask(EngineInput::Compact).await.map(|()| None),
-            RpcCommand::SetAutoCompaction { enabled: true } => Err(NO_COMPACTION.to_owned()),
-            RpcCommand::SetAutoCompaction { enabled: false } => Ok(None),
+            RpcCommand::Compact { custom_instructions } => {
+                self.ask(EngineInput::Compact { focus: custom_instructions }).await.map(|()| None)
+            }
+            RpcCommand::SetAutoCompaction { enabled } => {
+                self.turns = TurnSettings { compacts: enabled, ..self.turns };
+                self.ask(EngineInput::SetTurns(self.turns)).await.map(|()| None)
+            }
             RpcCommand::SetAutoRetry { enabled } => {
                 let retries = if enabled { self.opener.turns().retries } else { 0 };
                 self.turns = TurnSettings { retries, ..self.turns };
@@ -236,13 +239,13 @@ impl RpcServer {
             .with("model", model::object(&self.opener.models, &self.model))
             .with("thinkingLevel", self.session.choice.thinking.as_str())
             .with("isStreaming", snapshot.activity != EngineActivity::Idle)
-            .with("isCompacting", false)
+            .with("isCompacting", snapshot.activity == EngineActivity::Compacting)
             .with("steeringMode", "all")
             .with("followUpMode", "one-at-a-time")
             .with("sessionFile", snapshot.path.to_string_lossy().into_owned())
             .with("sessionId", snapshot.session)
             .with_some("sessionName", name)
-            .with("autoCompactionEnabled", false)
+            .with("autoCompactionEnabled", self.turns.compacts)
             .with("messageCount", count as u64)
             .with("pendingMessageCount", snapshot.queued as u64)
             .with("mode", snapshot.mode.name());
