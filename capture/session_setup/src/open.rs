@@ -290,6 +290,7 @@ impl SessionOpener {
             tools: Arc::clone(&session_tools) as _,
             broker,
             clock: Arc::clone(&self.clock),
+            masks_messages: self.options.settings.mask_prompts,
         };
         let handle = open(parts, &Handle::current()).map_err(|error| RunError::Other(error.to_string()))?;
         self.serve(&mut placed, &handle, &routes);

@@ -283,6 +283,7 @@ impl SessionStatus {
             }
             RuntimeFrame::DiskTrouble { error: None }
             | RuntimeFrame::ContextFills { .. }
+            | RuntimeFrame::SecretsMasked { .. }
             | RuntimeFrame::CompactionStarted { .. }
             | RuntimeFrame::Compacted { .. }
             | RuntimeFrame::CompactionFailed { .. }

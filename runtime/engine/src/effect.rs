@@ -297,6 +297,13 @@ pub enum RuntimeFrame {
         /// Why it failed.
         error: String,
     },
+    /// Secrets in a message were replaced, so that neither the model nor the file has them. Sent by the executor.
+    SecretsMasked {
+        /// The message.
+        id: String,
+        /// Their number.
+        secrets: usize,
+    },
     /// What happened to a message.
     Message {
         /// Its id.

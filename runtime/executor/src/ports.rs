@@ -80,4 +80,7 @@ pub trait ToolRunner: Send + Sync {
 
     /// Cleans a user's answer to a question for the model: removes secrets and control characters.
     fn clean(&self, text: &str) -> String;
+
+    /// A message without secrets, and the number of secrets that were replaced.
+    fn mask(&self, text: &str) -> (String, usize);
 }

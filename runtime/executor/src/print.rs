@@ -210,6 +210,7 @@ impl Silence {
             | RuntimeFrame::CallStarted { .. }
             | RuntimeFrame::CallEnded { .. }
             | RuntimeFrame::ContextFills { .. }
+            | RuntimeFrame::SecretsMasked { .. }
             | RuntimeFrame::CompactionStarted { .. }
             | RuntimeFrame::Compacted { .. }
             | RuntimeFrame::CompactionFailed { .. }

@@ -15,7 +15,7 @@ use std::{
 use engine::{
     AnswerEvent, AnswerFailure, Append, AskedPermission, CallId, CallOutput, CallRun, Effect, EngineActivity,
     EngineInput, EngineSetup, EngineState, FailureKind, PauseReason, QueueOutcome, RequestNumber, RequestPlan,
-    RequestPurpose, RuntimeFrame, SessionFacts, TurnOutcome,
+    RequestPurpose, RuntimeFrame, SessionFacts, TurnOutcome, UserMessage,
     cache::RequestDigest,
     compaction::{self, CompactionCut},
     entries::{ProcessEnded, RuntimeEntry},
@@ -70,6 +70,8 @@ pub struct SessionParts {
     pub broker: Arc<dyn PermissionBroker>,
     /// The time.
     pub clock: Arc<dyn SessionClock>,
+    /// Whether secrets in messages are replaced before they are stored and sent.
+    pub masks_messages: bool,
 }
 
 /// Opens a session: settles the work its last process left, and waits for a prompt. Tasks run on `runtime`.
@@ -80,7 +82,7 @@ pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, Open
     let (inbox, received) = mpsc::channel(INBOX);
     let (updates, _) = broadcast::channel(UPDATES);
     let session = SessionHandle { inbox: inbox.clone(), updates: updates.clone() };
-    let SessionParts { setup, session: file, facts, workspace, answers, tools, broker, clock } = parts;
+    let SessionParts { setup, session: file, facts, workspace, answers, tools, broker, clock, masks_messages } = parts;
     let executor = SessionExecutor {
         state: EngineState::new(setup, file.tree()),
         session: file,
@@ -101,6 +103,7 @@ pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, Open
         unclaimed: VecDeque::new(),
         is_finished: false,
         has_disk_trouble: false,
+        masks_messages,
     };
     let thread = std::thread::Builder::new().name("session".to_owned());
     thread.spawn(move || executor.run(received, facts, &workspace)).map_err(OpenError::Thread)?;
@@ -133,6 +136,8 @@ struct SessionExecutor {
     is_finished: bool,
     /// Whether the file cannot be appended to at present.
     has_disk_trouble: bool,
+    /// Whether secrets in messages are replaced.
+    masks_messages: bool,
 }
 
 /// A caller that waits for the end of the turn of its prompt.
@@ -184,11 +189,19 @@ impl SessionExecutor {
                     let reason = "the turn is over, and the session ends with it".to_owned();
                     self.tell(RuntimeFrame::Message { id: message.id, outcome: QueueOutcome::Refused { reason } });
                 }
-                DriverMessage::Input(input) => {
+                DriverMessage::Input(mut input) => {
                     self.forget(&input);
+                    if let EngineInput::Prompt(message) | EngineInput::Queue { message, .. } = &mut input {
+                        self.mask(message);
+                    } else if let EngineInput::Compact { focus: Some(focus) } = &mut input
+                        && self.masks_messages
+                    {
+                        *focus = self.tools.mask(focus).0;
+                    }
                     self.step(input);
                 }
-                DriverMessage::Prompt(message, done) => {
+                DriverMessage::Prompt(mut message, done) => {
+                    self.mask(&mut message);
                     if self.waiting.as_ref().is_some_and(|waiting| !waiting.done.is_closed()) {
                         let reason = "somebody waits for the end of a turn already".to_owned();
                         let _ = done.send(TurnReport::Refused(reason));
@@ -220,6 +233,36 @@ impl SessionExecutor {
             }
         }
         self.close();
+    }
+
+    /// Replaces the secrets of a message before it is stored and sent, and tells the subscribers.
+    fn mask(&self, message: &mut UserMessage) {
+        if !self.masks_messages {
+            return;
+        }
+        let mut found = 0;
+        let mut mask = |text: &str| {
+            let (text, secrets) = self.tools.mask(text);
+            found += secrets;
+            text
+        };
+        let masked = match &message.content {
+            Json::String(text) => Json::String(mask(text)),
+            Json::Array(blocks) => {
+                let block =
+                    |block: &Json| match block.as_object().and_then(|object| Some((object, object.text("text")?))) {
+                        Some((object, text)) => Json::Object(object.clone().with("text", mask(text))),
+                        None => block.clone(),
+                    };
+                Json::Array(blocks.iter().map(block).collect())
+            }
+            other @ (Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) => other.clone(),
+        };
+        if found > 0 {
+            message.content = masked;
+            let frame = RuntimeFrame::SecretsMasked { id: message.id.clone(), secrets: found };
+            let _ = self.updates.send(SessionUpdate::Frame(Arc::new(frame)));
+        }
     }
 
     /// Applies an input and performs all effects that follow.
@@ -426,6 +469,7 @@ impl SessionExecutor {
             | RuntimeFrame::CallEnded { .. }
             | RuntimeFrame::RequestEnded { .. }
             | RuntimeFrame::ContextFills { .. }
+            | RuntimeFrame::SecretsMasked { .. }
             | RuntimeFrame::CompactionStarted { .. }
             | RuntimeFrame::Compacted { .. }
             | RuntimeFrame::CompactionFailed { .. }

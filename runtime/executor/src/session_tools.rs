@@ -132,6 +132,10 @@ impl ToolRunner for SessionTools {
     fn clean(&self, text: &str) -> String {
         tools::answer(&PersonAnswer::Text(text.to_owned())).joined_text()
     }
+
+    fn mask(&self, text: &str) -> (String, usize) {
+        tools::masked(text)
+    }
 }
 
 fn facts_of(intent: &Intent) -> CallFacts {

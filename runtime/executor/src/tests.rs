@@ -123,6 +123,10 @@ impl ToolRunner for Tools {
     fn clean(&self, text: &str) -> String {
         text.replace("secret", "[masked]")
     }
+
+    fn mask(&self, text: &str) -> (String, usize) {
+        (text.replace("secret", "[masked]"), text.matches("secret").count())
+    }
 }
 
 /// Allows everything, or never answers.
@@ -229,6 +233,7 @@ impl House {
             tools: Arc::clone(&self.tools) as Arc<dyn ToolRunner>,
             broker: Arc::new(Broker { answers: self.answers_questions, verdict: self.verdict }),
             clock: Arc::clone(&self.clock) as Arc<dyn SessionClock>,
+            masks_messages: true,
         };
         open(parts, self.runtime.handle()).unwrap()
     }

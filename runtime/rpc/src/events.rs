@@ -177,6 +177,10 @@ impl EventStream {
                 out.push(event("disk_trouble").with_some("error", error.as_deref()).to_text());
             }
             RuntimeFrame::FileLost { error } => out.push(event("file_lost").with("error", error.as_str()).to_text()),
+            RuntimeFrame::SecretsMasked { id, secrets } => {
+                let masked = event("secrets_masked").with("message", id.as_str());
+                out.push(masked.with("count", u64::try_from(*secrets).unwrap_or(u64::MAX)).to_text());
+            }
             RuntimeFrame::CompactionStarted { reason } => {
                 out.push(event("compaction_start").with("reason", reason.name()).to_text());
             }

@@ -31,6 +31,8 @@ pub struct AgentSettings {
     pub thinking: Option<ThinkingLevel>,
     /// Number of retries of a failed request.
     pub retries: u32,
+    /// Whether secrets in messages are replaced before they are stored and sent.
+    pub mask_prompts: bool,
     /// Whether the conversation is compacted when the model's context is almost full.
     pub compact: bool,
     /// Which calls are allowed without asking.
@@ -53,6 +55,7 @@ impl Default for AgentSettings {
             model: None,
             thinking: None,
             retries: DEFAULT_RETRIES,
+            mask_prompts: true,
             compact: true,
             mode: AgentMode::default(),
             budget: BudgetSettings::default(),

@@ -49,5 +49,6 @@ pub use preview::Preview;
 pub use result::{Content, Details, Exit, OutputFile, ToolResult};
 pub use schema::SCHEMAS;
 pub use seen::SeenFile;
+pub use text::masked;
 pub use tool::Tool;
 pub use toolbox::{PersonAnswer, Settings, Tools, answer};

@@ -35,6 +35,14 @@ pub(crate) fn without_secrets(text: &str) -> String {
     secrets::shared().map_or_else(|| WITHHELD.to_owned(), |redactor| redactor.redact(text).text.into_owned())
 }
 
+/// A message of the user without secrets, and the number of secrets that were replaced.
+#[must_use]
+pub fn masked(text: &str) -> (String, usize) {
+    let Some(redactor) = secrets::shared() else { return (WITHHELD.to_owned(), 1) };
+    let redacted = redactor.redact(text);
+    (redacted.text.to_string(), redacted.found.len())
+}
+
 /// The secrets in bytes; `None` if the rules cannot be read.
 pub(crate) fn secrets(bytes: &[u8]) -> Option<Vec<FoundSecret>> {
     secrets::shared().map(|redactor: &Redactor| redactor.redact_bytes(bytes).found)

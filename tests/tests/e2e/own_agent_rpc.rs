@@ -579,3 +579,29 @@ fn a_long_conversation_is_compacted_and_goes_on() {
     assert!(kept.contains("One. and so on") && !kept.contains("the apples]"), "the order is not in the file");
     house.is_clean();
 }
+
+/// A key of a vendor that looks real. It is put together here, so that no scanner takes it for one.
+fn planted(number: usize) -> String {
+    format!("sk-ant-api03-{}-{number:04}AA", "Qz7bT3mK9xR2vL5nW8cJ4hD6fG1sP0yE".repeat(3).get(..87).unwrap())
+}
+
+#[test]
+fn a_secret_in_a_message_reaches_neither_the_model_nor_the_file() {
+    let script = Script::default().lane("use", [say("Done.")]);
+    for masks in [true, false] {
+        let setting = format!("mask_prompts = {masks}");
+        let house = House::with(Api::Anthropic, script.clone(), &setting);
+        let mut client = Client::start(&house, &[]);
+        let (mut kept, mut told) = (0, 0);
+        for number in 0..20 {
+            let secret = planted(number);
+            let lines = client.prompt(&format!("use {secret} for request {number}"));
+            told += lines.iter().filter(|line| line["type"] == "secrets_masked" && line["count"] == 1).count();
+            kept += usize::from(fs::read_to_string(house.file()).unwrap().contains(&secret));
+        }
+        assert_eq!((kept, told), if masks { (0, 20) } else { (20, 0) });
+        let file = fs::read_to_string(house.file()).unwrap();
+        assert_eq!(file.contains("use [redacted:"), masks, "the rest of the message stays");
+        assert_eq!(client.end(), Some(0));
+    }
+}

@@ -184,6 +184,7 @@ fn a_session_runs_file_tools_and_predicts_cache_reads() {
         tools: Arc::new(SessionTools::new(Arc::new(tools))),
         broker: Arc::new(AllowAll),
         clock,
+        masks_messages: true,
     };
     let session = open(parts, runtime.handle()).unwrap();
     let message =

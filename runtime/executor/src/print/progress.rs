@@ -211,6 +211,13 @@ impl<'a> PrintProgress<'a> {
                     None => self.notice("the session's file can be written again; the agent continues"),
                 }
             }
+            RuntimeFrame::SecretsMasked { secrets, .. } => self.notice(&format!(
+                "{secrets} {} in your message {} replaced by `[redacted: …]`: neither the model nor the session's file \
+                 has {}; `agent.mask_prompts = false` sends messages as they are",
+                if *secrets == 1 { "secret" } else { "secrets" },
+                if *secrets == 1 { "was" } else { "were" },
+                if *secrets == 1 { "it" } else { "them" },
+            )),
             RuntimeFrame::CompactionStarted { reason } => self.notice(match reason {
                 CompactionReason::Manual => "summarizing the conversation",
                 CompactionReason::Threshold => "the context is almost full; summarizing the conversation",

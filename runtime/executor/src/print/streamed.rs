@@ -68,6 +68,7 @@ impl StreamedText {
             | RuntimeFrame::CallStarted { .. }
             | RuntimeFrame::CallEnded { .. }
             | RuntimeFrame::ContextFills { .. }
+            | RuntimeFrame::SecretsMasked { .. }
             | RuntimeFrame::CompactionStarted { .. }
             | RuntimeFrame::Compacted { .. }
             | RuntimeFrame::CompactionFailed { .. }

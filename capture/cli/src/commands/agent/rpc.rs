@@ -347,6 +347,7 @@ impl RpcServer {
                     | RuntimeFrame::CallEnded { .. }
                     | RuntimeFrame::RequestEnded { .. }
                     | RuntimeFrame::ContextFills { .. }
+                    | RuntimeFrame::SecretsMasked { .. }
                     | RuntimeFrame::CompactionStarted { .. }
                     | RuntimeFrame::Compacted { .. }
                     | RuntimeFrame::CompactionFailed { .. }
