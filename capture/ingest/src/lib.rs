@@ -315,9 +315,10 @@ impl Ingest {
     fn next_wait(&self) -> Option<Duration> {
         let deadline = self.sessions.next_deadline();
         let deadline = deadline.map(|due| Duration::from_millis(due.since_ms((self.clock)()).max(0) as u64));
-        // An open transaction is committed soon anyway, with these rows.
+        // An open transaction is committed soon anyway, with these rows; memory is released after that.
         let behind = self.sessions.behind_due().filter(|_| !self.transaction.is_open());
-        let release = self.import_ended.map(|due| due.saturating_duration_since(Instant::now()));
+        let release = self.import_ended.filter(|_| !self.transaction.is_open());
+        let release = release.map(|due| due.saturating_duration_since(Instant::now()));
         self.transaction.wait().into_iter().chain(deadline).chain(behind).chain(release).min()
     }
 

@@ -627,3 +627,15 @@ fn a_start_after_an_orderly_shutdown_rereads_no_history() {
     assert_eq!(writer.settled().unwrap(), writer.position().unwrap());
     assert_eq!(writer.unsettled().unwrap(), []);
 }
+
+#[test]
+fn the_end_of_an_import_does_not_make_the_loop_spin_while_a_transaction_is_open() {
+    let mut world = World::new();
+    world.past("s", vec![prompt("s", "go", 1.0)]);
+    let ingest = world.ingest();
+    assert!(ingest.transaction.is_open());
+    ingest.import_ended = Some(std::time::Instant::now());
+    // Without an input, a wait of zero must lead to a commit.
+    let wait = ingest.next_wait().unwrap();
+    assert!(!wait.is_zero() || ingest.transaction.is_due());
+}
