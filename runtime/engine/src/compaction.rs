@@ -25,8 +25,8 @@ pub(crate) use session_tree::compaction::SYSTEM;
 const KEPT_TOKENS: u64 = 20_000;
 /// Tokens reserved for the next prompt and its answer.
 const RESERVED_TOKENS: u64 = 16_384;
-/// Characters of the user's newest messages that are copied whole.
-const WHOLE_CHARS: usize = 80_000;
+/// Characters of the user's newest messages that are copied whole, per token that is kept.
+const WHOLE_CHARS: u64 = 4;
 /// Characters copied of each older message.
 const OLD_CHARS: usize = 500;
 /// Number of failing commands and of denied calls that are listed.
@@ -80,7 +80,8 @@ pub fn cut(tree: &Tree, kept_tokens: u64) -> Option<CompactionCut> {
     plan.history.extend(prefix);
     let (read, modified) = plan.files.lists();
     let replaced = path.iter().take_while(|entry| entry.id() != Some(plan.first_kept));
-    let record = record(&replaced.copied().collect::<Vec<_>>(), &read, &modified);
+    let whole_chars = usize::try_from(kept_tokens.saturating_mul(WHOLE_CHARS)).unwrap_or(usize::MAX);
+    let record = record(&replaced.copied().collect::<Vec<_>>(), whole_chars, &read, &modified);
     let flattened = plan.requests(None).0.map(|request| request.prompt).unwrap_or_default();
     let list = |files: &[String]| Json::Array(files.iter().map(|file| Json::String(file.clone())).collect());
     let details = Object::new().with("readFiles", list(&read)).with("modifiedFiles", list(&modified));
@@ -121,14 +122,14 @@ pub(crate) fn summary(cut: &CompactionCut, written: &str) -> String {
 }
 
 /// The record of the entries that are replaced.
-fn record(replaced: &[&Entry], read: &[String], modified: &[String]) -> String {
+fn record(replaced: &[&Entry], whole_chars: usize, read: &[String], modified: &[String]) -> String {
     let mut text = String::from("Record kept by the program; its quotations are verbatim.\n");
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             let _ = write!(text, "\n## {title}\n{}\n", lines.join("\n"));
         }
     };
-    section("The user's messages", user_messages(replaced));
+    section("The user's messages", user_messages(replaced, whole_chars));
     section("To-do list", todo_list(replaced));
     section("Files modified", modified.iter().map(|file| format!("- {file}")).collect());
     section("Files only read", read.iter().map(|file| format!("- {file}")).collect());
@@ -137,22 +138,29 @@ fn record(replaced: &[&Entry], read: &[String], modified: &[String]) -> String {
     text.trim_end().to_owned()
 }
 
-/// The messages of people and programs; the newest ones whole.
-fn user_messages(replaced: &[&Entry]) -> Vec<String> {
+/// The messages of people and programs: the newest ones whole, of older ones the beginnings, as long as these have no
+/// more than half as many characters together.
+fn user_messages(replaced: &[&Entry], whole_chars: usize) -> Vec<String> {
     let sent = replaced.iter().filter(|entry| entry.role() == Some("user"));
     let text = |entry: &&Entry| entry.message()?.get("content").map(|content| text_of(content, "\n"));
     let all: Vec<String> = sent.filter_map(text).collect();
-    let mut left = WHOLE_CHARS;
+    let (mut left, mut left_of_old) = (whole_chars, whole_chars / 2);
     let mut lines: Vec<String> = Vec::with_capacity(all.len());
     for (number, text) in all.iter().enumerate().rev() {
         let length = text.chars().count();
-        let shown = if length <= left || length <= OLD_CHARS {
+        let shown = if length <= left {
+            left -= length;
             text.trim().to_owned()
+        } else if left_of_old == 0 {
+            lines.push(format!("(The first {} messages are only in the session's file.)", number + 1));
+            break;
         } else {
+            left = 0;
+            left_of_old = left_of_old.saturating_sub(length.min(OLD_CHARS));
             let start: String = text.chars().take(OLD_CHARS).collect();
-            format!("{} [{} more characters]", start.trim(), length - OLD_CHARS)
+            let more = length.saturating_sub(OLD_CHARS);
+            if more == 0 { start } else { format!("{} [{more} more characters]", start.trim()) }
         };
-        left = left.saturating_sub(length);
         lines.push(format!("{}. {shown}", number + 1));
     }
     lines.reverse();

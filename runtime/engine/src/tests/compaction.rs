@@ -207,22 +207,19 @@ fn compactions_that_save_little_stop_after_two() {
 
 #[test]
 fn what_the_user_said_survives_ten_compactions_and_a_restart() {
-    let mut world = world();
+    let mut setup = setup();
+    setup.model.window = Some(100_000);
+    let mut world = World::with(setup);
     let mut done = 0;
     for number in 1..60 {
-        world.prompt(
-            &format!("p{number}"),
-            &format!("fact {number}: the value is {}. {}", number * 7919, "x".repeat(900)),
-        );
+        let fact = format!("fact {number}: the value is {}. {}", number * 7_919, "x".repeat(6_000));
+        world.prompt(&format!("p{number}"), &fact);
         if form(&world).is_some() {
             world.say("a summary that forgot everything");
             done += 1;
         }
-        world.answer([
-            text_block("ok"),
-            usage(1, if number % 5 == 0 { 1_900 } else { 300 }, 0),
-            AnswerEvent::Ended(AnswerEnd::Stop),
-        ]);
+        let tokens = if number > 14 && number % 4 == 0 { 95_000 } else { 30_000 };
+        world.answer([text_block("ok"), usage(1, tokens, 0), AnswerEvent::Ended(AnswerEnd::Stop)]);
         if number % 20 == 0 {
             world.crash(None);
             world.pump();
@@ -233,5 +230,20 @@ fn what_the_user_said_survives_ten_compactions_and_a_restart() {
     for number in 1..60 {
         assert!(all.contains(&format!("the value is {}", number * 7919)), "fact {number}");
     }
-    world.check_prefixes();
+}
+
+#[test]
+fn the_record_of_a_very_long_session_stays_small() {
+    let mut world = world();
+    for number in 1..80 {
+        world.prompt(&format!("p{number}"), &format!("request {number} {}", "x".repeat(700)));
+        if form(&world).is_some() {
+            world.say("the summary");
+        }
+        let tokens = if number % 6 == 0 { 1_900 } else { 300 };
+        world.answer([text_block("ok"), usage(1, tokens, 0), AnswerEvent::Ended(AnswerEnd::Stop)]);
+    }
+    let summary = compactions(&world).pop().unwrap();
+    assert!(summary.len() < 6_000, "{} bytes", summary.len());
+    assert!(summary.contains("messages are only in the session's file.)"), "{summary}");
 }
