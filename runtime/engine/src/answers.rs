@@ -201,7 +201,10 @@ impl EngineStep<'_> {
                 self.state.live.activity = self.paused(why, Some(until_ms), None);
             }
             RetryDecision::GiveUp if self.state.live.compaction.is_some() => self.summary_failed(failure),
-            RetryDecision::GiveUp if failure.kind == FailureKind::TooLong && self.may_compact() => {
+            // Once: a conversation that was just compacted would not get shorter.
+            RetryDecision::GiveUp
+                if failure.kind == FailureKind::TooLong && self.may_compact() && !self.state.recorded.is_unproven =>
+            {
                 self.compact_too_long(failure.message);
             }
             RetryDecision::GiveUp => {

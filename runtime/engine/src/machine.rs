@@ -215,7 +215,9 @@ impl EngineStep<'_> {
             }
         };
         self.state.live.activity = calls.map_or(Activity::Boundary, Activity::Calls);
-        self.state.live.clock.start(self.time.mono_ms);
+        if self.state.recorded.turn.is_some() {
+            self.state.live.clock.start(self.time.mono_ms);
+        }
         self.append(PauseRecord { why: None }.to_entry(), false, Then::Nothing);
     }
 

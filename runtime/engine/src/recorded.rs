@@ -42,6 +42,8 @@ pub struct RecordedSession {
     pub(crate) context_tokens: u64,
     /// Number of compactions in a row that saved little.
     pub(crate) compactions_in_vain: u32,
+    /// Whether no request of a turn was answered since the last compaction: it may not have helped.
+    pub(crate) is_unproven: bool,
     /// The tokens before the last compaction, until the next answer shows how many are left.
     compacted_from: Option<u64>,
     pub(crate) calls_started: u64,
@@ -228,6 +230,7 @@ impl RecordedSession {
     fn apply_compaction(&mut self) {
         self.compacted_from = Some(self.context_tokens).filter(|tokens| *tokens > 0);
         self.context_tokens = 0;
+        self.is_unproven = true;
         // The session context is among the replaced messages.
         self.context = None;
         self.guard.clear();
@@ -236,6 +239,7 @@ impl RecordedSession {
     /// Counts the tokens of the answer to a request of a turn.
     fn count_context(&mut self, usage: &AnswerUsage) {
         self.context_tokens = usage.prompt_tokens().saturating_add(usage.output);
+        self.is_unproven = false;
         if let Some(before) = self.compacted_from.take() {
             let saved_little = self.context_tokens.saturating_mul(10) > before.saturating_mul(7);
             self.compactions_in_vain = if saved_little { self.compactions_in_vain + 1 } else { 0 };

@@ -26,7 +26,7 @@ impl EngineStep<'_> {
     /// A person or a program requests a compaction.
     pub(crate) fn compact(&mut self, focus: Option<String>) {
         if self.state.live.compaction.is_some() || self.state.live.compaction_due.is_some() {
-            return self.refuse("compact", "the conversation is already being compacted");
+            return self.refuse("compact", "a compaction is already requested");
         }
         if matches!(self.state.live.activity, Activity::Paused { .. }) {
             return self.refuse("compact", "the turn is paused: resume or abort it first");
@@ -150,8 +150,9 @@ impl EngineStep<'_> {
     /// Ends the compaction without one. The turn continues, unless its requests no longer fit.
     fn fail_compaction(&mut self, error: &str) {
         let too_long = self.state.live.compaction.as_mut().and_then(|compaction| compaction.too_long.take());
+        let is_automatic = |compaction: &Compaction| compaction.reason != CompactionReason::Manual;
+        self.state.live.compaction_failed |= self.state.live.compaction.as_ref().is_some_and(is_automatic);
         self.drop_compaction(error);
-        self.state.live.compaction_failed = true;
         match too_long {
             Some(said) => {
                 let full = window::too_long(&said, self.state.live.model.window);

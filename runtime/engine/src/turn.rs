@@ -28,13 +28,16 @@ impl EngineStep<'_> {
             self.settle();
             return false;
         }
-        if self.begin_due_compaction() {
+        let next = self.state.recorded.queue.front().filter(|_| !self.state.live.is_held);
+        let Some(next) = next else {
+            // A queued message comes first; a compaction that is due then begins within its turn.
+            if self.limit_reached().is_some() {
+                self.drop_compaction("a limit of the session is reached");
+            } else {
+                self.begin_due_compaction();
+            }
             return false;
-        }
-        if self.state.live.is_held {
-            return false;
-        }
-        let Some(next) = self.state.recorded.queue.front() else { return false };
+        };
         self.state.live.activity = Activity::Starting(Box::new(next.message.clone()));
         true
     }
@@ -52,6 +55,10 @@ impl EngineStep<'_> {
         if self.state.live.compaction.is_some() {
             self.prepare(0);
             return false;
+        }
+        if self.state.recorded.turn.is_none() {
+            self.state.live.activity = Activity::Idle;
+            return true;
         }
         let steers = self.state.recorded.queue.iter().filter(|queued| queued.kind == QueueKind::Steer);
         let steers: Vec<UserMessage> = steers.map(|queued| queued.message.clone()).collect();

@@ -404,6 +404,7 @@ impl SessionExecutor {
         let task = async move {
             let mut decision = decision.await;
             decision.answer = decision.answer.map(|answer| tools.clean(&answer));
+            decision.reason = decision.reason.map(|reason| tools.mask(&reason).0);
             report(&inbox, EngineInput::Decided { call, decision }).await;
         };
         self.questions.insert(call, self.runtime.spawn(task).abort_handle());
@@ -504,7 +505,9 @@ impl SessionExecutor {
                 let _ = done.send(None);
             }
             // A compaction on request is no turn.
-            EngineActivity::Compacting if !self.state.recorded().is_unfinished() => {
+            EngineActivity::Compacting | EngineActivity::Retrying { .. } | EngineActivity::Paused(_)
+                if !self.state.recorded().is_unfinished() =>
+            {
                 self.is_finished = true;
                 let _ = done.send(None);
             }
