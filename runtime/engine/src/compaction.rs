@@ -9,7 +9,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use session_tree::{
     Entry, Json, Object, Tree,
-    compaction::{CompactionPlan, CompactionSettings, SECTIONS},
+    compaction::{CompactionPlan, CompactionSettings, SECTIONS, details},
     context::text_of,
 };
 
@@ -22,10 +22,6 @@ use crate::{
 
 pub(crate) use session_tree::compaction::SYSTEM;
 
-/// Tokens at the end of the conversation that are kept, unless the window is small.
-const KEPT_TOKENS: u64 = 20_000;
-/// Tokens reserved for the next prompt and its answer.
-const RESERVED_TOKENS: u64 = 16_384;
 /// Characters of the user's newest messages that are copied whole, per token that is kept.
 const WHOLE_CHARS: u64 = 4;
 /// Characters copied of each older message.
@@ -54,24 +50,17 @@ pub struct CompactionCut {
     pub record: String,
     /// The files read and modified.
     pub details: Json,
-    /// The conversation up to the cut as one text, for a model that has not cached it.
-    pub flattened: String,
 }
 
-/// The share of the context from which it is compacted, in tokens.
+/// When a conversation is compacted, and how much of its end is kept, with a context of this size.
 #[must_use]
-pub const fn threshold(window: u64) -> u64 {
-    let share = window / 100 * 15;
-    let reserved = if share > RESERVED_TOKENS { share } else { RESERVED_TOKENS };
-    window - if reserved > window / 2 { window / 2 } else { reserved }
-}
-
-/// The number of tokens at the end of the conversation that are kept.
-#[must_use]
-pub const fn kept_tokens(window: Option<u64>) -> u64 {
-    match window {
-        Some(window) if window / 5 < KEPT_TOKENS => window / 5,
-        Some(_) | None => KEPT_TOKENS,
+pub fn settings(window: Option<u64>) -> CompactionSettings {
+    let default = CompactionSettings::default();
+    let Some(window) = window else { return default };
+    CompactionSettings {
+        reserve_tokens: default.reserve_tokens.max(window / 100 * 15).min(window / 2),
+        keep_recent_tokens: default.keep_recent_tokens.min(window / 5),
+        ..default
     }
 }
 
@@ -79,29 +68,36 @@ pub const fn kept_tokens(window: Option<u64>) -> u64 {
 /// longer than the part that is kept.
 #[must_use]
 pub fn cut(tree: &Tree, kept_tokens: u64) -> Option<CompactionCut> {
-    let settings = CompactionSettings { keep_recent_tokens: kept_tokens, ..CompactionSettings::default() };
     let path = tree.leaf_path();
-    let mut plan = CompactionPlan::of(&path, settings)?;
+    let plan = plan(&path, kept_tokens)?;
+    let (read, modified) = plan.files.lists();
+    let replaced = path.iter().take_while(|entry| entry.id() != Some(plan.first_kept));
+    let whole_chars = usize::try_from(kept_tokens.saturating_mul(WHOLE_CHARS)).unwrap_or(usize::MAX);
+    Some(CompactionCut {
+        first_kept: plan.first_kept.to_owned(),
+        tokens_before: plan.tokens_before,
+        record: record(&replaced.copied().collect::<Vec<_>>(), whole_chars, &read, &modified),
+        details: details(&read, &modified),
+    })
+}
+
+/// The conversation up to the cut as one text with the order to summarize it, for a model that has not cached it.
+#[must_use]
+pub(crate) fn flattened(tree: &Tree, kept_tokens: u64, focus: Option<&str>) -> Option<String> {
+    let path = tree.leaf_path();
+    Some(plan(&path, kept_tokens)?.requests(focus).0?.prompt)
+}
+
+fn plan<'a>(path: &[&'a Entry], kept_tokens: u64) -> Option<CompactionPlan<'a>> {
+    let settings = CompactionSettings { keep_recent_tokens: kept_tokens, ..CompactionSettings::default() };
+    let mut plan = CompactionPlan::of(path, settings)?;
     // The record is written anew; the model continues its own summary.
     let own_part = |summary: &'_ str| summary.find(SUMMARY).map_or(0, |at| at + SUMMARY.len());
     plan.previous_summary = plan.previous_summary.map(|summary| &summary[own_part(summary)..]);
     // One summary covers all that is replaced, also the beginning of a turn.
     let prefix = std::mem::take(&mut plan.turn_prefix);
     plan.history.extend(prefix);
-    let (read, modified) = plan.files.lists();
-    let replaced = path.iter().take_while(|entry| entry.id() != Some(plan.first_kept));
-    let whole_chars = usize::try_from(kept_tokens.saturating_mul(WHOLE_CHARS)).unwrap_or(usize::MAX);
-    let record = record(&replaced.copied().collect::<Vec<_>>(), whole_chars, &read, &modified);
-    let flattened = plan.requests(None).0.map(|request| request.prompt).unwrap_or_default();
-    let list = |files: &[String]| Json::Array(files.iter().map(|file| Json::String(file.clone())).collect());
-    let details = Object::new().with("readFiles", list(&read)).with("modifiedFiles", list(&modified));
-    Some(CompactionCut {
-        first_kept: plan.first_kept.to_owned(),
-        tokens_before: plan.tokens_before,
-        record,
-        details: details.into(),
-        flattened,
-    })
+    Some(plan)
 }
 
 /// The order to the model that has the conversation before it. `focus` is the user's wish; `again` says that the model

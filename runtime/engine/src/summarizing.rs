@@ -48,7 +48,7 @@ impl EngineStep<'_> {
     /// Whether the next request of the turn would exceed the threshold of the model's window.
     fn is_almost_full(&self) -> bool {
         let tokens = self.state.recorded.context_tokens;
-        let is_above = |window| tokens > compaction::threshold(window);
+        let is_above = |window| compaction::settings(Some(window)).is_due(tokens, window);
         self.state.recorded.turn.is_some() && self.may_compact() && self.state.live.model.window.is_some_and(is_above)
     }
 
@@ -78,7 +78,7 @@ impl EngineStep<'_> {
             form: compaction.form,
             focus: compaction.focus.clone(),
             again: compaction.again,
-            kept_tokens: compaction::kept_tokens(self.state.live.model.window),
+            kept_tokens: compaction::settings(self.state.live.model.window).keep_recent_tokens,
         })
     }
 

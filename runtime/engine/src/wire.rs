@@ -92,11 +92,7 @@ pub fn outline_for<'a>(tree: &'a Tree, purpose: &RequestPurpose) -> WireOutline<
             live
         }
         SummaryForm::Flattened => {
-            let text = compaction::cut(tree, request.kept_tokens).map(|cut| cut.flattened).unwrap_or_default();
-            order = match &request.focus {
-                Some(focus) => format!("{text}\n\nAdditional focus: {focus}"),
-                None => text,
-            };
+            order = compaction::flattened(tree, request.kept_tokens, request.focus.as_deref()).unwrap_or_default();
             WireOutline {
                 system: compaction::SYSTEM.to_owned(),
                 tools: Vec::new(),

@@ -18,8 +18,7 @@ pub use assemble::{AnswerEnd, Compacted, Summarizer, SummaryAnswer, SummaryError
 pub(crate) use assemble::{SummaryText, summary_text};
 pub use files::FileOperations;
 pub(crate) use files::as_text;
-pub(crate) use plan::details;
-pub use plan::{CompactionPlan, CompactionSettings};
+pub use plan::{CompactionPlan, CompactionSettings, details};
 pub use prompt::{SECTIONS, SYSTEM, SummaryRequest, flatten};
 pub use tokens::{TokenEstimate, context_tokens, estimate, message_tokens, usage_tokens};
 

@@ -74,7 +74,8 @@ pub(crate) fn said<'a>(entries: &[ContextEntry<'a>]) -> Vec<Cow<'a, Object>> {
 }
 
 /// `readFiles` and `modifiedFiles`.
-pub(crate) fn details(read: &[String], modified: &[String]) -> Json {
+#[must_use]
+pub fn details(read: &[String], modified: &[String]) -> Json {
     let list = |files: &[String]| Json::Array(files.iter().map(|file| Json::String(file.clone())).collect());
     Object::new().with("readFiles", list(read)).with("modifiedFiles", list(modified)).into()
 }
